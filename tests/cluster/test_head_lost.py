@@ -20,7 +20,8 @@ from momentseek.api.library import Library
 from momentseek.cluster import connection, ray_process, tasks
 from momentseek.cluster.connection import check_address
 from momentseek.cluster.ray_process import ClusterLostError, ClusterShards, RayProcess, follow
-from momentseek.cluster.shards.making import split_library
+from momentseek.cluster.shard_client import ShardAnswers
+from momentseek.cluster.shards.making import make_shards, split_library
 from momentseek.cluster.tasks import ClusterTask, TaskStep, run_tasks_on
 from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.media.subtitles.cues import Cue
@@ -43,6 +44,17 @@ def die(connection: Connection) -> None:
 
 def fail(connection: Connection) -> None:
     raise ValueError("a fault\nin two lines")
+
+
+def stop_at_first(connection: Connection, address: str, library: Path, replicas: int, seconds: float) -> None:
+    """Answer every question, but stop (as a process that hangs) at the first one of all."""
+    connection.send(("ready", None, None))
+    while True:
+        number, _, _ = connection.recv()
+        if not (library / "stopped").exists():
+            (library / "stopped").touch()
+            os.kill(os.getpid(), signal.SIGSTOP)
+        connection.send(("value", number, ShardAnswers()))
 
 
 @contextmanager
@@ -112,6 +124,38 @@ def test_a_process_that_dies_is_one_sentence() -> None:
     with pytest.raises(ClusterLostError, match="has ended"):
         next(events)
     process.end(0.0)
+
+
+def test_a_process_that_hangs_is_given_up_and_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for ever, even where questions no longer fit into the pipe to it."""
+    monkeypatch.setattr(ray_process, "serve_shards", stop_at_first)
+    monkeypatch.setattr(ray_process, "LATE_SECONDS", 0.5)
+    monkeypatch.setattr(ray_process, "AGAIN_SECONDS", (0.1, 0.1))
+    make_shards(tmp_path / "lib", 2)
+    shards = ClusterShards("auto", tmp_path / "lib", seconds=0.5)
+    question = {0: {"text": "a" * 1_000_000}}
+    said: list[str] = []
+
+    def ask() -> None:
+        try:
+            shards.ask("count", question)
+            said.append("answered")
+        except LibraryError as e:
+            said.append(str(e))
+
+    threads = [threading.Thread(target=ask, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(said) == 4
+    assert all("cannot be reached" in text for text in said)
+    deadline = time.monotonic() + 60
+    while "answered" not in said and time.monotonic() < deadline:
+        ask()
+        time.sleep(0.2)
+    assert said[-1] == "answered"
+    shards.close()
 
 
 def test_tasks_that_lose_their_cluster_say_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:

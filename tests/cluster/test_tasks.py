@@ -104,7 +104,7 @@ def test_failures_are_named_with_their_node_after_all_others_are_done(ray: LazyR
 
 
 def test_what_goes_on_from_a_failure_is_not_begun(ray: LazyRay) -> None:
-    with pytest.raises(MomentseekError, match=r"task 1 on .*what it goes on from has failed"):
+    with pytest.raises(MomentseekError, match=r"task 1 on .*a task that it depends on has failed"):
         list(run_tasks(Cluster(ray), numbered(3, 1, after=(0,))))
 
 

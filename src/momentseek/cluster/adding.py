@@ -1,4 +1,4 @@
-"""Adding videos on a cluster: one writer per shard, placed, restarted and retried by Ray."""
+"""Add videos on a cluster: one writer per shard, placed, restarted and retried by Ray."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from momentseek.library.location import is_remote
 from momentseek.library.report import AddInterrupted, AddReport, IngestNote, IngestStep, ShowIngest
 
 HASH_BYTES = 1 << 30
-"""Bytes that one task hashes, at most, unless a file has more."""
+"""Largest number of bytes that one task hashes, unless a single file has more."""
 MAX_RETRIES = 50
-"""How often Ray starts a task again whose node died, or could not reach the storage."""
+"""How often Ray restarts a task if its node died or could not reach the storage."""
 CALL_BYTES = 256 << 20
 CALL_FILES = 16
-"""What a writer is sent at a time, at most; progress is seen, and work lost with a node is repeated, in such steps."""
+"""Largest amounts that a writer gets at a time; these are the steps of progress, and of work lost with a node."""
 
 
 def hash_files(files: Sequence[VideoFile], shard: str) -> list[str | None]:
-    """The hashes of files, fetched next to a shard's library if they are elsewhere; None for one that cannot be read.
+    """The hashes of files; remote files are first fetched next to a shard's library. None if a file cannot be read.
 
-    A file must not get another shard because a cable is cut: storage that does not answer is an StoreUnreachableError.
+    If the storage does not answer, StoreUnreachableError is raised, because a file must not get another shard for that.
     """
     found: list[str | None] = []
     for file in files:
@@ -62,9 +62,9 @@ def add_on(
     gpus: float,
     tell: ShowIngest,
 ) -> AddReport:
-    """Add videos on the cluster at an address to a library in shards; those elsewhere are fetched by the nodes.
+    """Add videos to a sharded library on the cluster at an address; the nodes fetch remote videos.
 
-    A process of its own does it: Ray would end this one with the cluster's head.
+    This runs in a separate process, because Ray ends its process if the cluster's head is lost.
     """
     refuse_unsharded(library)
     found = find_videos((p for p in paths if not is_remote(p)), recursive=recursive, exclude=exclude, skip=library)
@@ -88,7 +88,7 @@ def add_on(
 def _add_there(
     cluster: Cluster, tell: ShowIngest, library: Path, found: FoundFiles, settings: WriterSettings, gpus: float
 ) -> tuple[AddReport, bool]:
-    """The report of an ``add``, and whether it was interrupted."""
+    """Run an ``add``; returns its report, and whether it was interrupted."""
     try:
         return add_on_cluster(cluster, library, found, settings=settings, gpus=gpus, progress=tell), False
     except AddInterrupted as e:
@@ -110,11 +110,11 @@ def add_on_cluster(
     gpus: float = 0.0,
     progress: ShowIngest | None = None,
 ) -> AddReport:
-    """Add files to a library in shards, whose folder and files every node finds under the same paths; if the library is
-    in object storage, every node has a replica of its own.
+    """Add files to a sharded library, on a cluster.
 
-    Each video belongs to one shard by the hash of its bytes, and each shard has one writer at a time. A node that dies
-    costs what it was working on: Ray starts its writers and tasks again elsewhere.
+    Every node must find the library's folder and the files under the same paths; if the library is in object storage,
+    every node has its own replica. The hash of its bytes assigns each video to a shard, and each shard has one writer
+    at a time. If a node dies, only its current work is lost: Ray restarts its writers and tasks elsewhere.
     """
     refuse_unsharded(library)
     run = ClusterAdd(cluster, library, read_manifest(library), settings or WriterSettings(), gpus, progress)
@@ -149,11 +149,11 @@ class ClusterAdd:
             scheduling_strategy="SPREAD",
         )  # fmt: skip
         self._writers: dict[int, Any] = {}
-        """Shard → its writer. A writer holds a processor while it lives, so that there are as many as processors."""
+        """Shard → its writer. A writer occupies a processor, so there are at most as many writers as processors."""
         self._bytes = self._of_bytes = self._files = self._of_files = 0
 
     def go(self, found: FoundFiles) -> AddReport:
-        """Find out where each file belongs, then add all."""
+        """Find the shard of each file, then add all files."""
         for path, reason in found.unusable:
             self._tell(IngestNote("odd", path, reason))
         self._of_files, self._of_bytes = len(found.files), sum(file.size for file in found.files)
@@ -188,9 +188,9 @@ class ClusterAdd:
             self._cluster.ray.kill(self._writers.pop(number))
 
     def _shares(self, files: Sequence[VideoFile]) -> tuple[dict[int, list[VideoFile]], dict[int, list[Path]]]:
-        """Shard → its files, and shard → paths whose content has moved to another shard.
+        """Shard → its files, and shard → paths whose content now belongs to another shard.
 
-        Only files that no shard knows in their present state are read for their hash.
+        Only files that are new or have changed are read for their hash.
         """
         shares: dict[int, list[VideoFile]] = defaultdict(list)
         looking = self._cluster.task(known_states, max_retries=MAX_RETRIES, retry_exceptions=[StoreUnreachableError])
@@ -244,7 +244,7 @@ class ClusterAdd:
                 self._end(number)
 
         while running or later:
-            while later and len(running) < self._cluster.processors():  # nodes come and go
+            while later and len(running) < self._cluster.processors():  # the number of nodes may change
                 send(later.popleft())
             done, _ = self._cluster.ray.wait(list(running), num_returns=1)
             number, chunk = running.pop(done[0])
@@ -287,7 +287,7 @@ class ClusterAdd:
             self._progress(event)
 
     def _get(self, asked: Any) -> Any:
-        """An answer; an error of ours in a task is raised as itself."""
+        """Get a result; a MomentseekError in a task is raised as itself."""
         try:
             return self._cluster.ray.get(asked)
         except self._cluster.ray.exceptions.RayTaskError as e:
@@ -300,7 +300,7 @@ class ClusterAdd:
 
 
 def _chunks(files: Sequence[VideoFile], most_bytes: int, most_files: int) -> Iterator[list[VideoFile]]:
-    """Files in lists of a reasonable size, in order.
+    """Split files into lists of limited size, in order.
 
     >>> files = [VideoFile(Path(name), name, size) for name, size in (("a", 3), ("b", 3), ("c", 9), ("d", 1))]
     >>> [[file.name for file in chunk] for chunk in _chunks(files, 6, 5)]

@@ -1,4 +1,4 @@
-"""Joining a Ray cluster: the one that an address names, the one that runs here, or one for the occasion."""
+"""Join a Ray cluster: the one at an address, the one on this machine, or a new local one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from momentseek import __version__
 from momentseek.core.errors import MomentseekError, optional_module, parameter
 
 PRINT_DIGITS = 8
-"""Digits of a print that people are shown."""
+"""Number of digits of a print that are shown."""
 
 
 class Release(NamedTuple):
@@ -34,7 +34,7 @@ class Release(NamedTuple):
 
 
 def this_release() -> Release:
-    """The Momentseek where this runs."""
+    """The release of Momentseek that is running here."""
     import momentseek
 
     return Release(__version__, source_print(Path(momentseek.__file__).parent))
@@ -73,7 +73,7 @@ def difference(there: Release, here: Release) -> str | None:
 CONNECT_SECONDS = 5.0
 """How long a cluster's address may take to accept a connection."""
 LOCAL_STORE_BYTES = 256 << 20
-"""Memory for what is sent around in a cluster that is started for the occasion; vectors stay out of it."""
+"""Memory for objects of a cluster that is started locally; vectors are not stored there."""
 
 
 @dataclass(frozen=True)
@@ -100,22 +100,23 @@ class Cluster:
 
 
 INSECURE_VARIABLE = "MOMENTSEEK_INSECURE_CLUSTER"
-"""Set to 1, it lets commands join a cluster that asks nobody for a token."""
+"""If set to 1, commands may join a cluster that does not require a token."""
 
 
 @contextmanager
 def join_cluster(address: str, *, insecure: bool = False) -> Iterator[Cluster]:
-    """Join the cluster at an address for the time of a ``with``: ``ray://HOST:10001``, ``HOST:6379``, ``auto`` for the
-    one that runs on this machine, ``local`` for one that is started here and ends with the work.
+    """Join the cluster at an address, and leave it at the end of the ``with``.
 
-    Every node must have this release of Momentseek; Ray itself refuses other releases of Ray and of Python. A cluster
-    that asks for no token runs the code of anybody who reaches its ports, and is refused unless ``insecure`` is said.
+    The address is ``ray://HOST:10001``, ``HOST:6379``, ``auto`` for the cluster on this machine, or ``local`` for one
+    that is started here and ends with the work. Every node must have this release of Momentseek; Ray itself refuses
+    other releases of Ray and of Python. A cluster that requires no token runs the code of anybody who reaches its
+    ports, and is refused unless ``insecure`` is set.
     """
-    # a subprocess per worker that asks for the machine's make would only slow the start down
+    # usage statistics start a subprocess per worker, which slows down the start
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray = optional_module("ray", "cluster")
     if ray.is_initialized():
-        raise MomentseekError("this process is in a cluster already; leave it first")
+        raise MomentseekError("this process is already in a cluster; leave it first")
     _join(ray, address)
     try:
         found = Cluster(ray)
@@ -153,7 +154,7 @@ def _join(ray: Any, address: str) -> None:
 
 
 def release_sentence(said: str) -> str:
-    """What Ray says of a cluster with another release of Ray or Python, in one sentence.
+    """Ray's message about a cluster with another release of Ray or Python, as one sentence.
 
     >>> release_sentence("Version mismatch: The cluster was started with:\\n  Ray: 2.49.2\\n  Python: 3.11.7\\n"
     ...     "This process on node 10.0.0.2 was started with:\\n  Ray: 2.60.0\\n  Python: 3.11.7")
@@ -167,7 +168,7 @@ def release_sentence(said: str) -> str:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address at which nothing listens, at once rather than after Ray's half minute."""
+    """Refuse an address at which nothing listens, at once instead of after Ray's timeout of half a minute."""
     parts = urlsplit(address if "://" in address else f"//{address}")
     try:
         host, port = parts.hostname, parts.port
@@ -183,14 +184,14 @@ def check_address(address: str) -> None:
 
 
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""What a client of HTTP/2 says first, and its settings: none."""
+"""The connection preface of an HTTP/2 client, with empty settings."""
 
 
 def speaks_grpc(host: str, port: int, seconds: float) -> bool:
     """Whether a server answers a greeting in time.
 
-    The system accepts connections for a process that is stopped or hangs, so a connection alone says little. Whatever
-    comes back is an answer: a server that wants TLS hangs up.
+    The system accepts connections even for a process that hangs, so a connection alone means little. Any reaction
+    counts as an answer: a server that requires TLS closes the connection.
     """
     try:
         with socket.create_connection((host, port), seconds) as connection:
@@ -217,13 +218,13 @@ def _wrong_token(address: str) -> MomentseekError:
 
 
 def node_facts() -> tuple[Release, bool]:
-    """The Momentseek of the node where this runs, and whether its Ray asks for a token."""
+    """The release of Momentseek on this node, and whether its Ray requires a token."""
     raylet = importlib.import_module("ray._raylet")
     return this_release(), raylet.get_authentication_mode() != raylet.AuthenticationMode.DISABLED
 
 
 def _check_nodes(cluster: Cluster, address: str, insecure: bool) -> None:
-    """Refuse a cluster with a node that has no Momentseek, or another one, or that lets everybody in."""
+    """Refuse a cluster with a node that has no Momentseek or another release, or that requires no token."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     asked = cluster.ray.remote(num_cpus=0, max_retries=0)(node_facts)

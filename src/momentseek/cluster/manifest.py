@@ -1,4 +1,4 @@
-"""The manifest of a library in shards: which shards there are, and which of them a video belongs to."""
+"""The manifest of a sharded library: the names of its shards, and which shard a video belongs to."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MAX_SHARDS = 4096
 
 @dataclass(frozen=True)
 class ShardManifest:
-    """What a library's shards are called, and what they have in common."""
+    """The names of a library's shards, and their common settings."""
 
     shards: tuple[str, ...]
     """Names of the shards' folders, in the order of their numbers."""
     clip_seconds: float
     encoder: str
-    """The spec of the encoder of pictures that the shards were made with."""
+    """The spec of the image encoder of the shards."""
 
     @classmethod
     def of(cls, shards: int, clip_seconds: float, encoder: str) -> ShardManifest:
@@ -55,12 +55,12 @@ class ShardManifest:
 
 
 def is_sharded(folder: Path) -> bool:
-    """Whether a folder holds a library in shards."""
+    """Whether a folder contains a sharded library."""
     return (folder / MANIFEST_FILE).is_file()
 
 
 def read_manifest(folder: Path) -> ShardManifest:
-    """The manifest of the library in a folder; refused if it is damaged, or of a release that is newer than this."""
+    """Read the manifest of the library in a folder; raises an error if it is damaged, or from a newer release."""
     path = folder / MANIFEST_FILE
     try:
         return parse_manifest(path.read_bytes(), str(path))
@@ -69,7 +69,7 @@ def read_manifest(folder: Path) -> ShardManifest:
 
 
 def parse_manifest(data: bytes, path: str) -> ShardManifest:
-    """The manifest that a file or an object holds; refused if it is damaged, or of a newer release."""
+    """Parse a manifest from a file or an object; raises an error if it is damaged, or from a newer release."""
     try:
         found: dict[str, Any] = json.loads(data)
         if found["format"] != MANIFEST_FORMAT:
@@ -85,7 +85,7 @@ def parse_manifest(data: bytes, path: str) -> ShardManifest:
 
 
 def write_manifest(folder: Path, manifest: ShardManifest) -> None:
-    """Write the manifest of a library into its folder, at once or not at all."""
+    """Write the manifest of a library into its folder, completely or not at all."""
     document = {
         "format": MANIFEST_FORMAT,
         "version": MANIFEST_VERSION,

@@ -1,7 +1,7 @@
-"""Work with a Ray cluster in a process of its own: Ray ends its process when the cluster's head is gone.
+"""Work with a Ray cluster in a separate process, because Ray ends its process if the cluster's head is lost.
 
-The process that asks goes on: a search says that the cluster cannot be reached, and joins it again as soon as that is
-possible; an ``add`` ends with one sentence.
+The main process continues: a search reports that the cluster cannot be reached, and the cluster is joined again as soon
+as possible; an ``add`` ends with a message.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from momentseek.cluster.connection import Cluster, join_cluster, speaks_grpc
@@ -35,16 +36,16 @@ from momentseek.core.errors import (
 )
 
 HEAD_SECONDS = 10.0
-"""How long the cluster's head may be silent before a long work is given up."""
+"""How long the cluster's head may be silent before long work is given up."""
 PROBE_SECONDS = 2.0
 LEAVE_SECONDS = 10.0
-"""How long leaving the cluster may take once all is done."""
+"""How long leaving the cluster may take after the work is done."""
 JOIN_SECONDS = 60.0 + START_SECONDS
 """How long joining a cluster and opening a library's shards on it may take."""
 LATE_SECONDS = 10.0
-"""How much later than the shards themselves the process that asks them may answer."""
+"""Additional time for an answer of the process, on top of the time for the shards."""
 AGAIN_SECONDS = (2.0, 30.0)
-"""Seconds between two tries to join a cluster again: at first, and at most."""
+"""Seconds between two attempts to join a cluster again: first and longest pause."""
 CALLS_AT_ONCE = 32
 ERRORS: dict[str, type[MomentseekError]] = {
     kind.__name__: kind for kind in (MomentseekError, LibraryError, LibraryBusyError, MediaError)
@@ -56,7 +57,7 @@ class ClusterLostError(LibraryBusyError):
 
 
 class RayProcess:
-    """A process that has joined a cluster, and what it sends: ``(kind, number, content)``."""
+    """A process that works with a cluster; it sends messages ``(kind, number, content)``."""
 
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         context = multiprocessing.get_context("spawn")
@@ -65,6 +66,8 @@ class RayProcess:
         self._process.start()
         theirs.close()
         self.head: str | None = None
+        self.outbox: SimpleQueue[Any] = SimpleQueue()
+        """Messages for ``send_all``; None ends it."""
 
     def receive(self, seconds: float) -> tuple[str, Any, Any] | None:
         """The next message; None if none came in time. Raises ClusterLostError once the process has ended."""
@@ -78,12 +81,18 @@ class RayProcess:
             self.head = content
         return kind, number, content
 
+    def send_all(self) -> None:
+        """Send the messages of the outbox; runs in a thread, because sending to a process that hangs blocks."""
+        with suppress(OSError, TypeError):  # it has ended; a connection that was closed meanwhile raises a TypeError
+            while (message := self.outbox.get()) is not None:
+                self.connection.send(message)
+
     def head_answers(self) -> bool:
-        """Whether the cluster's head answers; true where its address is not known."""
+        """Whether the cluster's head answers; true if its address is not known."""
         return self.head is None or speaks_grpc(*split_head(self.head), PROBE_SECONDS)
 
     def interrupt(self) -> None:
-        """Pass Ctrl-C on."""
+        """Send Ctrl-C to the process."""
         with suppress(ProcessLookupError, TypeError):
             os.kill(self._process.pid, signal.SIGINT)  # type: ignore[arg-type]
 
@@ -91,8 +100,13 @@ class RayProcess:
         """Wait until the process has ended by itself."""
         self._process.join(seconds)
 
+    def kill(self) -> None:
+        """End a process that hangs."""
+        self._process.kill()
+
     def end(self, seconds: float = 5.0) -> None:
-        """Let the process end, or end it."""
+        """Wait for the process to end, and kill it if it does not."""
+        self.outbox.put(None)
         with suppress(OSError):
             self.connection.close()
         self._process.join(seconds)
@@ -101,12 +115,12 @@ class RayProcess:
 
 
 def _run(connection: Connection, style: ParameterStyle, work: Callable[..., None], *arguments: Any) -> None:
-    """What the process does."""
+    """The main function of the process."""
     write_parameters(style)
     with suppress(OSError, AttributeError):
-        os.setpgrp()  # Ctrl-C on the terminal is for the process that asks, which passes it on
+        os.setpgrp()  # Ctrl-C on the terminal goes to the main process, which forwards it
     with open(os.devnull, "wb") as nothing:
-        os.dup2(nothing.fileno(), 2)  # what Ray writes there when it ends a process; errors are sent
+        os.dup2(nothing.fileno(), 2)  # hides what Ray writes when it ends a process; errors are sent as messages
     try:
         work(connection, *arguments)
     except MomentseekError as e:
@@ -120,7 +134,7 @@ def _run(connection: Connection, style: ParameterStyle, work: Callable[..., None
 
 
 def tell_head(connection: Connection, cluster: Cluster, address: str) -> None:
-    """Say where the cluster's head listens, so that it can be watched."""
+    """Send the address of the cluster's head, so that it can be monitored."""
     gcs = None if "://" in address else cluster.ray.get_runtime_context().gcs_address
     connection.send(("head", None, gcs or address.rpartition("/")[2]))
 
@@ -137,7 +151,7 @@ def error_of(content: tuple[str, str]) -> MomentseekError:
 
 
 class ClusterShards(ShardClient):
-    """The shards of a library on a cluster, asked through a process that is started again when it is lost."""
+    """Searches a library's shards on a cluster through a separate process, which is started again if it ends."""
 
     def __init__(self, address: str, library: Path, *, replicas: int = 1, seconds: float = ANSWER_SECONDS) -> None:
         self._address, self._library, self._replicas, self._seconds = address, library, replicas, seconds
@@ -146,6 +160,8 @@ class ClusterShards(ShardClient):
         self._waiting: dict[int, Future[Any]] = {}
         self._numbers = itertools.count()
         self._closed = threading.Event()
+        self._heard = 0.0
+        """When the process last sent anything."""
         self._process: RayProcess | None = self._join()
 
     def _join(self) -> RayProcess:
@@ -164,13 +180,15 @@ class ClusterShards(ShardClient):
             process.end(0.0)
             raise
         threading.Thread(target=self._read, args=(process,), daemon=True, name="cluster-answers").start()
+        threading.Thread(target=process.send_all, daemon=True, name="cluster-questions").start()
         return process
 
     def _read(self, process: RayProcess) -> None:
-        """Hand answers to who waits for them, until the process is lost; then join the cluster again."""
+        """Deliver answers until the process is lost; then join the cluster again."""
         try:
             while True:
                 found = process.receive(3600.0)
+                self._heard = time.monotonic()
                 waiting = None if found is None else self._waiting.pop(found[1], None)
                 if found is not None and waiting is not None:
                     kind, _, content = found
@@ -204,29 +222,28 @@ class ClusterShards(ShardClient):
         return ClusterLostError(f"the cluster at {self._address} cannot be reached; it is joined again once it answers")
 
     def _call(self, method: str, *arguments: Any) -> Any:
-        number, answer = next(self._numbers), Future[Any]()
+        number, answer, begun = next(self._numbers), Future[Any](), time.monotonic()
         with self._lock:
             process = self._process
             if process is None:
                 raise self._unreachable()
             self._waiting[number] = answer
-            try:
-                process.connection.send((number, method, arguments))
-            except OSError:
-                raise self._unreachable() from None
+        process.outbox.put((number, method, arguments))
         try:
             return answer.result(self._seconds + LATE_SECONDS)
         except TimeoutError:
             self._waiting.pop(number, None)
+            if self._heard < begun:  # nobody was answered: it hangs
+                process.kill()
             raise self._unreachable() from None
 
     def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
-        """Ask some shards; see `RayShards.ask`."""
+        """Send a request to some shards; see `RayShards.ask`."""
         found: ShardAnswers = self._call("ask", method, dict(arguments))
         return found
 
     def status(self) -> list[ShardStatus]:
-        """How each shard is; none answers while the cluster is away."""
+        """The status of each shard; none answers while the cluster cannot be reached."""
         try:
             found: list[ShardStatus] = self._call("status")
         except ClusterLostError:
@@ -243,7 +260,7 @@ class ClusterShards(ShardClient):
 
 
 def serve_shards(connection: Connection, address: str, library: Path, replicas: int, seconds: float) -> None:
-    """Join a cluster, open a library's shards on it, and answer what comes through a connection until it is closed."""
+    """Join a cluster, open a library's shards on it, and answer the requests of a connection until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lock = threading.Lock()
     with join_cluster(address) as cluster:
@@ -253,7 +270,7 @@ def serve_shards(connection: Connection, address: str, library: Path, replicas: 
         def answer(number: int, method: str, arguments: tuple[Any, ...]) -> None:
             try:
                 reply = "value", number, getattr(shards, method)(*arguments)
-            except Exception as e:  # whatever it is, somebody waits for an answer
+            except Exception as e:  # the caller waits for an answer in any case
                 reply = "error", number, (type(e).__name__, str(e))
             with lock, suppress(OSError):
                 connection.send(reply)
@@ -270,7 +287,7 @@ def serve_shards(connection: Connection, address: str, library: Path, replicas: 
 
 @contextmanager
 def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator[ShardClient | None]:
-    """A way to ask a library's shards on the cluster at an address; None if no address is given."""
+    """Open a client for a library's shards on the cluster at an address; None without an address."""
     if address is None:
         yield None
         return
@@ -283,7 +300,7 @@ def shards_on(address: str | None, library: Path, replicas: int = 1) -> Iterator
 
 
 def follow(process: RayProcess) -> Iterator[tuple[str, Any]]:
-    """The events of a long work, the last of which is its report; ClusterLostError if the cluster's head is gone."""
+    """Yield the events of long work, its report last; raises ClusterLostError if the cluster's head is lost."""
     begun = heard = time.monotonic()
     interrupted = False
     while True:
@@ -317,10 +334,10 @@ def follow(process: RayProcess) -> Iterator[tuple[str, Any]]:
 
 
 def work_on(address: str, work: Callable[..., Any], *arguments: Any) -> Iterator[tuple[str, Any]]:
-    """Join the cluster at an address in a process of its own and call ``work(cluster, tell, *arguments)`` there.
+    """Join the cluster at an address in a separate process and call ``work(cluster, tell, *arguments)`` there.
 
-    Yields ``("event", …)`` for what the work tells, and last ``("report", …)`` with what it returns. Raises
-    ClusterLostError if the cluster goes away, and KeyboardInterrupt once the work has stopped after Ctrl-C.
+    Yields ``("event", …)`` for each event that the work reports, and finally ``("report", …)`` with its result. Raises
+    ClusterLostError if the cluster is lost, and KeyboardInterrupt after the work has stopped because of Ctrl-C.
     """
     process = RayProcess(_join_and_work, address, work, *arguments)
     try:
@@ -345,7 +362,7 @@ def _join_and_work(connection: Connection, address: str, work: Callable[..., Any
 
 
 def _end_with(connection: Connection) -> None:
-    """Stop the work when the process that wants it has ended."""
+    """Stop the work when the main process has ended."""
     with suppress(EOFError, OSError):
         connection.recv()
     os.kill(os.getpid(), signal.SIGINT)

@@ -1,4 +1,4 @@
-"""RayShards: the shards of a library, each in an actor of its own; and a web application as replicas of Ray Serve."""
+"""RayShards: the shards of a library, each in its own actor; and a web application as replicas of Ray Serve."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from momentseek.recognition.runtime import THREADS_VARIABLE, available_cores
 from momentseek.search.part import WarmState
 
 ANSWER_SECONDS = 10.0
-"""How long a shard may take to answer before an answer goes without it."""
+"""How long to wait for the answer of a shard before continuing without it."""
 START_SECONDS = 120.0
-"""How long shards may take to be opened."""
+"""How long opening the shards may take."""
 STATUS_SECONDS = 1.0
-"""How long a replica may take to say that it is there."""
+"""How long a replica may take to report its status."""
 NODE_DIGITS = 12
-"""So much of a node's id tells it from others, and can be looked up with ``ray list nodes``."""
+"""Number of digits of a node's id that are shown; ``ray list nodes`` finds the node by them."""
 
 
 class ShardSearcher:
-    """One shard that is searched; as an actor, it is started again elsewhere if its node dies."""
+    """Searches one shard; as an actor, it is restarted elsewhere if its node dies."""
 
     def __init__(self, place: str, neighbours: int = 1) -> None:
-        # as many threads as are left for each where several share a machine: with more, they would wait for each other
+        # shards on the same machine share its cores
         os.environ.setdefault(THREADS_VARIABLE, str(max(1, available_cores() // neighbours)))
         path = bring_shard(place)
         self._shard = WarmState(LibraryReader(path, Catalog(path)))
 
     def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
-        """Ask the shard a question."""
+        """Answer a request about the shard."""
         return self._shard.ask(method, arguments)
 
     def process(self) -> int:
@@ -56,16 +56,16 @@ class ShardSearcher:
 
 
 class RayShards(ShardClient):
-    """Asks all shards at once; one that fails or is late is left out of the answer, which says so.
+    """Sends requests to all shards at once; a shard that fails or is late is reported as missing.
 
-    ``replicas`` actors per shard take turns, so that several questions are answered at a time.
+    ``replicas`` actors per shard take turns, so that several requests are answered at the same time.
     """
 
     def __init__(self, cluster: Cluster, library: Path, *, replicas: int = 1, seconds: float = ANSWER_SECONDS) -> None:
         manifest = read_manifest(library)
         self._ray, self._seconds = cluster.ray, seconds
         self.names = manifest.shards
-        # a question that was under way when an actor died is not asked again: it would come too late
+        # a request that was lost with its actor is not repeated: the answer would be too late
         kind = cluster.actor(
             ShardSearcher, num_cpus=0, max_restarts=-1, max_task_retries=0, scheduling_strategy="SPREAD"
         )
@@ -75,7 +75,7 @@ class RayShards(ShardClient):
         self._turns = itertools.count()
         self._opened = False
         self._late: dict[tuple[int, int], Any] = {}
-        """Shard and replica → the question that it has not answered in time."""
+        """Shard and replica → the request that it has not answered in time."""
 
     def wait(self) -> None:
         """Wait until the shards are open; raises LibraryError if one cannot be opened."""
@@ -86,10 +86,10 @@ class RayShards(ShardClient):
         self._opened = True
 
     def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
-        """Call a method on some shards, each with its own arguments, and wait for what answers in time.
+        """Call a method on some shards, each with its own arguments, and collect the answers that arrive in time.
 
-        A shard whose replicas all owe an answer is not asked: a search would only wait for it again, and the questions
-        would pile up.
+        A shard whose replicas are all late with an answer is skipped; otherwise searches would wait for it again, and
+        requests would pile up.
         """
         if not self._opened:
             self.wait()
@@ -112,14 +112,14 @@ class RayShards(ShardClient):
                 out.answers[number] = self._ray.get(one)
             except self._ray.exceptions.RayTaskError as e:
                 if isinstance(e.cause, MomentseekError) and not isinstance(e.cause, LibraryError):
-                    raise e.cause from None  # the question is wrong, wherever it is asked
+                    raise e.cause from None  # the request itself is wrong
                 out.failed[number] = str(e.cause)
             except self._ray.exceptions.RayError as e:
                 out.failed[number] = _reason(e)
         return out
 
     def _free_replica(self, number: int, turn: int) -> int | None:
-        """The replica of a shard whose turn it is, of those that owe no answer; None if all do."""
+        """The next replica of a shard that is not late with an answer; None if all are."""
         count = len(self.actors[number])
         for replica in ((turn + at) % count for at in range(count)):
             late = self._late.get((number, replica))
@@ -131,7 +131,7 @@ class RayShards(ShardClient):
         return None
 
     def status(self) -> list[ShardStatus]:
-        """Each shard with its replicas, and the nodes of those that answer now, by the ids that Ray gives them."""
+        """The status of each shard: its replicas, and Ray's ids of the nodes of those that answer now."""
         begun = time.monotonic()
         asked = {actor.node.remote(): number for number, one in enumerate(self.actors) for actor in one}
         nodes: list[list[str]] = [[] for _ in self.actors]
@@ -156,7 +156,7 @@ class RayShards(ShardClient):
 
 
 def _reason(e: Exception) -> str:
-    """Why Ray could not ask, in a line."""
+    """The reason of a Ray error, in one line."""
     if type(e).__name__ == "ActorUnavailableError":
         return "its actor is away"
     lines = [line.strip() for line in str(e).splitlines() if line.strip()]
@@ -164,11 +164,11 @@ def _reason(e: Exception) -> str:
 
 
 WAITING_REQUESTS = 8
-"""Requests that a replica has under way before another is wanted."""
+"""Number of ongoing requests per replica above which another replica is started."""
 
 
 def serve_replicas(build: Callable[[], Any], *, least: int = 1, most: int = 1, name: str = "momentseek") -> Any:
-    """What ``serve run`` runs: ``least`` to ``most`` replicas, each with the application that ``build`` makes there."""
+    """Create what ``serve run`` runs: ``least`` to ``most`` replicas, each with an application made by ``build``."""
     serve = optional_module("ray.serve", "ray-serve")
     scaling = {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": WAITING_REQUESTS}
     made = serve.deployment(name=name, autoscaling_config=scaling, max_ongoing_requests=10 * WAITING_REQUESTS)

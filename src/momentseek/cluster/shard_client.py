@@ -1,7 +1,7 @@
-"""Ask the shards of a library during searches, in this process or elsewhere.
+"""Clients for the shards of a library during searches, in this process or elsewhere.
 
-A library in shards gives the answers of the same videos in one library, moment for moment: each shard answers for its
-own videos (:class:`momentseek.search.part.LibraryPart`), and the search makes the answers one.
+A sharded library returns exactly the moments that one library with the same videos would return: each shard answers for
+its own videos (:class:`momentseek.search.part.LibraryPart`), and the search combines the answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from momentseek.search.requests import PartStatistics
 
 @dataclass(frozen=True)
 class ShardAnswers:
-    """What shards answered, by their numbers, and why others did not."""
+    """The answers of shards, by their numbers, and the reasons why others did not answer."""
 
     answers: dict[int, Any] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
@@ -29,21 +29,21 @@ class ShardAnswers:
 
 @dataclass(frozen=True)
 class ShardStatus:
-    """How a shard is at the moment."""
+    """The current status of a shard."""
 
     name: str
     replicas: int = 1
-    """Copies of it that take turns."""
+    """Number of copies that take turns."""
     answering: int = 1
-    """Those that answered just now."""
+    """Number of copies that answered just now."""
     nodes: tuple[str, ...] = ()
-    """The machines that they are on, where it is not this process."""
+    """The machines that they run on; empty for this process."""
     lag: float | None = 0.0
-    """Seconds until the last of them answered: how long a question waits before its turn. None if none answered."""
+    """Seconds until the slowest of them answered; None if none answered."""
 
 
 class ShardClient(ABC):
-    """A way to ask the shards of a library, all at once where that is possible."""
+    """Sends requests to the shards of a library, to all at once if possible."""
 
     names: Sequence[str]
     """The names of the shards, in the order of their numbers."""
@@ -52,21 +52,20 @@ class ShardClient(ABC):
     def ask(self, method: str, arguments: Mapping[int, Mapping[str, Any]]) -> ShardAnswers:
         """Call a method of :class:`momentseek.search.part.LibraryPart` on some shards, each with its own arguments.
 
-        A shard that cannot be reached, or not in time, is among the ``failed``; what is wrong with the question itself
-        is raised.
+        A shard that does not answer in time is among the ``failed``; an error in the request itself is raised.
         """
 
     @abstractmethod
     def status(self) -> list[ShardStatus]:
-        """How each shard is, in the order of their numbers; takes a second at most."""
+        """The status of each shard, in the order of their numbers; takes at most a second."""
 
     def begin(self) -> ShardQuestions:
-        """A way to ask all shards during one search."""
+        """Begin a search over all shards."""
         return ShardQuestions(self)
 
 
 class LocalShards(ShardClient):
-    """Shards in this process, asked one after another."""
+    """Shards in this process, which answer one after another."""
 
     def __init__(self, shards: Mapping[str, LibraryReader]) -> None:
         self.names = list(shards)
@@ -88,7 +87,7 @@ class LocalShards(ShardClient):
 
 
 class ShardQuestions:
-    """Asks the shards of a library during one search; one that fails once is left out from then on."""
+    """Sends the requests of one search to the shards; a shard that fails once is not asked again."""
 
     def __init__(self, client: ShardClient) -> None:
         self._client = client
@@ -113,7 +112,7 @@ class ShardQuestions:
         return answers
 
     def _check_encoders(self, statistics: Mapping[int, PartStatistics]) -> None:
-        """Refuse shards whose vectors different encoders made: they cannot be compared."""
+        """Refuse shards with vectors of different encoders, because these cannot be compared."""
         first: dict[str, tuple[str, str]] = {}
         for number, one in statistics.items():
             for row in one.counts.encoders:
@@ -125,7 +124,7 @@ class ShardQuestions:
                     )
 
     def finish(self, results: Results) -> None:
-        """Say which shards did not answer, and whether what did may be old."""
+        """Note in the results which shards did not answer, and whether the answer may be outdated."""
         results.missing = tuple(self._client.names[number] for number in sorted(self.failed))
         if results.missing:
             names = ", ".join(results.missing)

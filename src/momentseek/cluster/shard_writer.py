@@ -1,4 +1,4 @@
-"""ShardWriter: the one writer of a shard, wherever the cluster places it, and the videos it fetches."""
+"""ShardWriter: the only writer of a shard, on any node of the cluster, and the videos that it fetches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from momentseek.media.decode import Sampling
 
 @dataclass(frozen=True)
 class RemoteVideo(VideoFile):
-    """A video elsewhere; its path is where its copy lies once a node has fetched it."""
+    """A remote video; its path is that of the copy that a node fetches."""
 
     address: str = ""
     remote: RemoteFile | None = None
@@ -47,7 +47,7 @@ def list_videos(address: str, library: Path) -> list[RemoteVideo]:
 
 
 def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
-    """Videos with the paths that their copies have on this node; a shard of the library is named by its place."""
+    """Videos with the paths of their copies on this node; ``shard`` is the place of a shard of the library."""
     mirror = Mirror(sources_folder(shard_folder(shard).parent))
     return [
         RemoteVideo(mirror.path_of(file.remote), file.name, file.size, file.address, file.remote)
@@ -58,9 +58,9 @@ def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
 
 
 def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
-    """Fetch the videos that are elsewhere and have no copy on this node; what cannot be fetched is unusable.
+    """Fetch remote videos that have no copy on this node; those that cannot be fetched are unusable.
 
-    Storage that does not answer says nothing of a video: StoreUnreachableError.
+    Raises StoreUnreachableError if the storage does not answer, because that says nothing about a video.
     """
     mirror = Mirror(sources_folder(shard_folder(shard).parent))
     found = FoundFiles()
@@ -77,7 +77,7 @@ def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
 
 
 LOCK_SECONDS = 120.0
-"""How long a writer waits for one that has just died to be noticed."""
+"""How long a writer waits for the lock of a writer that has just died."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,14 @@ class WriterSettings:
     sound_detector: str | None = None
     second_pass: bool = True
     sampling: Sampling | None = None
-    """How pictures are chosen; None as the settings of each node say."""
+    """How frames are sampled; None for the setting of each node."""
 
 
 class ShardWriter:
-    """Adds videos to one shard; as an actor, it is started again on another node if its own dies.
+    """Adds videos to one shard; as an actor, it is restarted on another node if its own dies.
 
-    What a shard holds is committed video by video, so that nothing is added twice and nothing whole is lost. ``holder``
-    names all that one ``add`` begins for a shard: the next one need not wait until the lease of a dead one ends.
+    A shard is committed video by video, so that nothing is added twice and no finished video is lost. All writers of
+    one ``add`` have the same ``holder``, so that a restarted one need not wait until the lease of a dead one ends.
     """
 
     def __init__(self, place: str, settings: WriterSettings, holder: str | None = None) -> None:
@@ -105,18 +105,18 @@ class ShardWriter:
         self._opened: LibraryStore | None = None
 
     def add(self, files: Sequence[VideoFile]) -> AddReport:
-        """Add videos; those that are there and have not changed are not read."""
+        """Add videos; those that are in the shard and have not changed are not read."""
         with self._open() as store:
             return store.add_found(bring_videos(files, self._place))
 
     def drop(self, paths: Sequence[Path]) -> None:
-        """Take files out whose new content belongs to another shard."""
+        """Remove files whose new content belongs to another shard."""
         with self._open() as store:
             store.remove(paths)
 
     @contextmanager
     def _open(self) -> Iterator[LibraryStore]:
-        """The shard's library, opened once, and again after storage did not answer, when nobody knows what it holds."""
+        """The shard's library, opened once, and again if the storage did not answer, which leaves its state unknown."""
         if self._opened is None:
             store = LibraryStore.open(bring_shard(self._place), create=False, wait=LOCK_SECONDS)
             store.lease_holder = self._holder
@@ -141,8 +141,10 @@ class ShardWriter:
 
 
 def known_states(place: str, files: Sequence[VideoFile], subtitles: Path | None) -> list[str]:
-    """Of each file, what a shard, named by its folder or address, knows: ``unchanged``, ``failed`` before and unchanged
-    since, ``held`` with other subtitles, ``changed``, or nothing.
+    """The state of each file in a shard, which is given by its folder or address.
+
+    It is ``unchanged``, ``failed`` (before, and unchanged since), ``held`` (with other subtitles), ``changed``, or
+    empty.
     """
     with closing(Catalog(bring_shard(place))) as catalog:
         return [_known_state(catalog, file, subtitles) for file in local_videos(files, place)]

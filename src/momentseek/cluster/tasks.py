@@ -1,4 +1,4 @@
-"""Work in tasks on a cluster; Ray places each, waits for those it goes on from, and repeats it if its node dies."""
+"""Run tasks on a cluster; Ray places each, waits for those it depends on, and repeats it if its node dies."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ from momentseek.recognition.runtime import THREADS_VARIABLE
 STOP_SECONDS = 120.0
 """How long tasks may take to save what they have when the work is stopped."""
 RETRIES = 3
-"""How often a task is started again whose node or process has died."""
+"""How often a task is restarted if its node or process has died."""
 RENEW_SECONDS = 1.0
-"""How often progress is shown while nothing ends."""
+"""How often progress is shown while no task ends."""
 REASONS = 5
-"""Failures that a message names, at most."""
+"""Largest number of failures that a message names."""
 
 
 @dataclass(frozen=True)
 class ClusterTask:
-    """A call of a function that any node can make: files are under the same paths everywhere, and it is made in the
-    folder in which this process is.
+    """A function call that any node can make.
+
+    Files must have the same paths everywhere, and the call is made in the working folder of this process.
     """
 
     name: str
     work: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
     after: tuple[int, ...] = ()
-    """Places of earlier tasks that it goes on from."""
+    """Positions of earlier tasks that it depends on."""
     processors: int = 1
 
 
 @dataclass(frozen=True)
 class TaskStep:
-    """How far the tasks are."""
+    """The progress of the tasks."""
 
     done: int
     total: int
@@ -53,7 +54,7 @@ class TaskStep:
     running: int
     nodes: int
     seconds_left: float | None
-    """None until one is done."""
+    """None until one task is done."""
 
     def __str__(self) -> str:
         """One line.
@@ -70,7 +71,7 @@ class TaskStep:
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What came of a task: its value, or why it has none and where that was."""
+    """The result of a task: its value, or why and where it failed."""
 
     value: Any = None
     failure: str | None = None
@@ -80,10 +81,10 @@ class TaskOutcome:
 def run_tasks(
     cluster: Cluster, tasks: Sequence[ClusterTask], *, progress: Callable[[TaskStep], None] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Carry out tasks on a cluster, and give the place and value of each as it ends.
+    """Run tasks on a cluster, and yield the position and value of each when it ends.
 
-    One that fails does not stop the others, only those that go on from it; at the end a MomentseekError names the
-    failures and their nodes. Ctrl-C asks what runs to save and stop, drops what waits, and is raised again.
+    A task that fails stops only those that depend on it; at the end a MomentseekError names the failures and their
+    nodes. Ctrl-C asks running tasks to save and stop, drops waiting ones, and is raised again.
     """
     ray = cluster.ray
     running: dict[Any, int] = {}
@@ -118,10 +119,10 @@ def run_tasks(
 def run_tasks_on(
     address: str, tasks: Sequence[ClusterTask], *, progress: Callable[[TaskStep], None] | None = None
 ) -> Iterator[tuple[int, Any]]:
-    """Carry out tasks on the cluster at an address; like ``run_tasks``.
+    """Run tasks on the cluster at an address, like ``run_tasks``.
 
-    A process of its own does it: Ray would end this one with the cluster's head. If the cluster is lost, a
-    MomentseekError says how many tasks were done.
+    This runs in a separate process, because Ray ends its process if the cluster's head is lost. If the cluster is lost,
+    a MomentseekError says how many tasks were done.
     """
     done = 0
     try:
@@ -147,7 +148,7 @@ def _run_there(cluster: Cluster, tell: Callable[[Any], None], tasks: Sequence[Cl
 
 
 def in_order(values: Iterable[tuple[int, Any]]) -> Iterator[Any]:
-    """The values of tasks in the order of their places, each as soon as those before it are there.
+    """The values of tasks in the order of their positions, each as soon as those before it are known.
 
     >>> list(in_order([(1, "b"), (0, "a"), (2, "c")]))
     ['a', 'b', 'c']
@@ -162,7 +163,7 @@ def in_order(values: Iterable[tuple[int, Any]]) -> Iterator[Any]:
 
 
 def texts_on(address: str, encoder: str) -> EncodeChunks:
-    """A way to encode lists of texts on the cluster at an address, joined when there is something to encode."""
+    """A function that encodes lists of texts on the cluster at an address, which is joined on first use."""
 
     def encode(texts: Sequence[list[str]]) -> Iterator[Vectors]:
         tasks = [
@@ -177,13 +178,13 @@ def texts_on(address: str, encoder: str) -> EncodeChunks:
 def carry_out(
     folder: str, processors: int, work: Callable[..., Any], arguments: Sequence[Any], *needs: TaskOutcome
 ) -> TaskOutcome:
-    """Do a task on this node in a folder, unless one that it goes on from has failed."""
+    """Run a task on this node in a folder, unless a task that it depends on has failed."""
     from ray.util import get_node_ip_address
 
     node = str(get_node_ip_address())
     if any(need.failure is not None for need in needs):
-        return TaskOutcome(failure="what it goes on from has failed", node=node)
-    os.environ.setdefault(THREADS_VARIABLE, str(processors))  # not all cores of the node, for every task
+        return TaskOutcome(failure="a task that it depends on has failed", node=node)
+    os.environ.setdefault(THREADS_VARIABLE, str(processors))  # a task must not use all cores of the node
     try:
         os.chdir(folder)
     except OSError:

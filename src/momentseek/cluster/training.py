@@ -1,4 +1,4 @@
-"""Training runs as tasks of a cluster; each leaves its folder as training here would, so whoever asks next reads it."""
+"""Training runs as tasks of a cluster; each writes the same folder as a local training run would."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from momentseek.models.training.session import train_or_read
 
 @dataclass(frozen=True)
 class WantedRun:
-    """A training run that is to be in a folder."""
+    """A training run, and the folder for it."""
 
     name: str
     config: TrainConfig
@@ -25,7 +25,7 @@ class WantedRun:
 
 
 def training_tasks(runs: Sequence[WantedRun], data: Data) -> list[ClusterTask]:
-    """A task per training run; one whose earlier stage is another's folder goes on from that."""
+    """A task per training run; a run that starts from the folder of another run depends on it."""
     return [
         ClusterTask(
             run.name,
@@ -39,21 +39,21 @@ def training_tasks(runs: Sequence[WantedRun], data: Data) -> list[ClusterTask]:
 
 
 def in_data(threads: int, data: str, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function with the data of a folder, computing with as many threads as whoever asked."""
+    """Call a function with the data of a folder, using a given number of threads."""
     use_threads(threads)
     with Data.open(data) as opened:
         return work(opened, *arguments)
 
 
 def train_run(data: Data, config: TrainConfig, folder: Path) -> None:
-    """Train what is not trained yet."""
+    """Train a run, unless it is trained already."""
     report, _ = train_or_read(config, data, folder)
     if not report:
         raise MomentseekError("it was stopped and saved; the same command continues")
 
 
 def _stages(run: WantedRun, earlier: Sequence[WantedRun]) -> tuple[int, ...]:
-    """Places of the training runs whose checkpoints a run begins from or is measured with."""
+    """Positions of the training runs whose checkpoints a run starts from or is evaluated with."""
     data = run.config.data
     named = [Path(path).absolute() for path in (data.begin, data.first_stage, data.lists) if path]
     folders = [each.folder.absolute() for each in earlier]

@@ -59,6 +59,32 @@ def test_vectors_are_fetched_when_they_are_needed_and_once(s3: S3Server, whole: 
         assert there.verify().problems == []
 
 
+@pytest.mark.parametrize("damage", ["gone", "empty", "cut short", "garbage"])
+def test_a_catalog_that_is_lost_here_is_fetched_again(s3: S3Server, whole: Path, damage: str) -> None:
+    send(whole)
+    with open_store(ADDRESS) as there:
+        want = there.videos()
+    for path in library_folder(ADDRESS).glob("*/catalog.sqlite"):
+        if damage == "gone":
+            path.unlink()
+        else:
+            path.write_bytes({"empty": b"", "cut short": path.read_bytes()[:12], "garbage": bytes(9000)}[damage])
+    with open_store(ADDRESS) as there:
+        assert there.videos() == want
+        assert there.verify().problems == []
+
+
+def test_a_catalog_that_is_damaged_here_is_to_be_deleted_not_made_again(s3: S3Server, whole: Path) -> None:
+    send(whole)
+    open_store(ADDRESS).close()
+    folder = next(library_folder(ADDRESS).glob("shard-*"))
+    path = folder / "catalog.sqlite"
+    path.write_bytes(path.read_bytes()[:4096] + bytes(9) * 4096)
+    with pytest.raises(LibraryError, match="is damaged") as raised:
+        open_store(ADDRESS).videos()
+    assert str(raised.value).endswith(f"delete the folder {folder}, which is fetched again from where it is kept")
+
+
 def test_what_is_damaged_on_the_way_is_refused(s3: S3Server, whole: Path) -> None:
     send(whole)
     for path, data in s3.objects.items():
@@ -81,7 +107,7 @@ def test_what_is_wrong_is_one_sentence(s3: S3Server, whole: Path, momentseek: Ca
     s3.objects["films/plain/catalog.sqlite"] = b"SQLite"
     assert "is not in shards" in told("s3://films/plain")
     send(whole)
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         send(whole)
     s3.forbidden = "lib"
     assert "may not be read or written with these credentials" in told()
@@ -114,7 +140,7 @@ def test_an_empty_one_is_made_by_the_command(s3: S3Server, momentseek: Callable[
     shown = momentseek("status", "--library", ADDRESS)
     assert f"library   {ADDRESS}\n" in shown.stdout
     assert json.loads(momentseek("status", "--library", ADDRESS, "--json").stdout)["path"] == ADDRESS
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         make_elsewhere(ADDRESS, lambda into: make_shards(into, 2))
 
 

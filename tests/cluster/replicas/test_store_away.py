@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,38 @@ def test_what_is_not_here_is_refused_within_seconds(silent: str, s3: S3Server, m
     begun = time.monotonic()
     with pytest.raises(StoreUnreachableError, match="cannot be reached"):
         open_store(ADDRESS)
+    assert time.monotonic() - begun < MAX_SECONDS
+
+
+def test_a_store_that_says_a_byte_at_a_time_counts_as_away(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("momentseek.cluster.storage.address.ANSWER_SECONDS", 2)
+    ended = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\nETag: a\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n"
+        with suppress(OSError), connection:
+            connection.recv(1 << 16)
+            connection.sendall(head + b"\r\n")
+            while not ended.wait(0.2):
+                connection.sendall(b" ")
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=drip, args=(server.accept()[0],)).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.getsockname()[1]}")
+        begun = time.monotonic()
+        try:
+            with pytest.raises(StoreUnreachableError, match="cannot be reached"):
+                open_store(ADDRESS)
+        finally:
+            ended.set()
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
     assert time.monotonic() - begun < MAX_SECONDS
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +22,7 @@ from momentseek.cluster.replicas.publishing import LEASE_SECONDS, Publisher
 from momentseek.cluster.replicas.replica import ShardReplica
 from momentseek.cluster.shards.making import make_elsewhere, make_shards, split_library
 from momentseek.cluster.shards.store import ShardedStore
+from momentseek.cluster.storage.address import StoreUnreachableError
 from momentseek.cluster.storage.objects import MissingObjectError, ObjectStore
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError
 from momentseek.library.location import library_folder
@@ -258,6 +260,51 @@ def test_a_lost_answer_is_not_taken_for_another_machine(
     assert len(names()) == 5
 
 
+def test_a_write_that_the_store_made_late_is_not_taken_for_another_machine(
+    sent: S3Server, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that was stopped makes a write once it goes on, when the writer has long given up waiting for it."""
+    machine("a")
+    once, late = ObjectStore.replace, []
+
+    def replace_late(self: ObjectStore, name: str, data: bytes, mark: str | None) -> str:
+        done = once(self, name, data, mark)
+        if late:
+            late.pop()
+            raise StoreUnreachableError("the answer did not come")
+        return done
+
+    monkeypatch.setattr(ObjectStore, "replace", replace_late)
+    with open_sharded() as opened:
+        shard = next(one for one in opened.shards if len(one.videos()) > 2)
+        gone = [video.name for video in shard.videos()[:2]]
+        publisher = Publisher(ShardReplica.at(shard.path, f"{ADDRESS}/{shard.path.name}"), "a")
+        publisher.take()
+
+        def fail_late(work: Callable[[], object]) -> None:
+            late.append(True)
+            with pytest.raises(StoreUnreachableError):
+                work()
+
+        fail_late(publisher.renew)
+        publisher.renew()
+        with shard.catalog.changes():
+            shard.catalog.remove_video(shard.videos()[0].id)
+        fail_late(publisher.publish)
+        state = json.loads(sent.objects[f"films/lib/{shard.path.name}/state.json"])
+        fail_late(publisher.renew)
+        assert not publisher.publish(), "the store has made it after all"
+        with shard.catalog.changes():
+            shard.catalog.remove_video(shard.videos()[0].id)
+        fail_late(publisher.publish)
+        publisher.give_back()
+        now = json.loads(sent.objects[f"films/lib/{shard.path.name}/state.json"])
+        assert "lease" not in now
+        assert now["files"] != state["files"], "nothing that the store has made is taken back"
+    machine("b")
+    assert not set(gone) & set(names())
+
+
 def test_objects_that_are_gone_are_named_and_sent_again(sent: S3Server) -> None:
     with open_sharded() as opened:
         for one in opened.shards:
@@ -311,6 +358,22 @@ def test_the_cache_is_bounded_and_what_is_evicted_is_fetched_again(
     monkeypatch.setenv("MOMENTSEEK_CACHE_GB", "much")
     with pytest.raises(MomentseekError, match="no number of gigabytes"):
         eviction.cache_bytes()
+
+
+def test_two_processes_may_make_room_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = tmp_path / "lib" / "shard-000" / "segments"
+    segments.mkdir(parents=True)
+    (segments / "a.vec").write_bytes(b"vectors")
+    stat = Path.stat
+
+    def lose(self: Path, **more: Any) -> Any:
+        if self.name == "a.vec" and self.exists():
+            self.unlink()  # between finding it and asking how large it is
+        return stat(self, **more)
+
+    monkeypatch.setattr(Path, "exists", lambda self: bool(os.path.lexists(self)))
+    monkeypatch.setattr(Path, "stat", lose)
+    assert eviction.evict_segments(tmp_path) == 0
 
 
 def test_only_changed_parts_of_a_catalog_travel(

@@ -72,7 +72,7 @@ def test_shards_never_give_the_same_number(whole: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_opened_or_made_is_refused_in_one_sentence(whole: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     split_library(whole, new, 2)
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         make_shards(new, 2)
     with pytest.raises(MomentseekError, match="in shards already"):
         split_library(new, tmp_path / "other", 2)

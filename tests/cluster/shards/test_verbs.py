@@ -1,4 +1,4 @@
-"""What is heard, read, described, encoded anew and found by trained models is the same in shards as in one library."""
+"""What is heard, read, described, encoded again and found by trained models is the same in shards as in one library."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from momentseek.core.errors import LibraryError, MomentseekError
 SIZE_VARIABLE = "MOMENTSEEK_CACHE_GB"
 DEFAULT_GIGABYTES = 50.0
 SPARED_SECONDS = 60.0
-"""What was used so lately is spared: another process may be about to open it."""
+"""Files used this recently are not deleted, because another process may be about to open them."""
 
 
 def cache_bytes() -> int:
@@ -47,7 +47,10 @@ def evict_segments(replicas: Path, keep: Set[Path] = frozenset(), now: float | N
 
     Only what is published is deleted, and nothing of ``keep``, even if that alone is too large.
     """
-    found = [(path, path.stat()) for path in replicas.glob(f"*/*/{SEGMENTS_FOLDER}/*") if path.exists()]
+    found = []
+    for path in replicas.glob(f"*/*/{SEGMENTS_FOLDER}/*"):
+        with suppress(OSError):  # another process makes room too
+            found.append((path, path.stat()))
     excess = sum(about.st_size for _, about in found) - cache_bytes()
     latest = (time.time() if now is None else now) - SPARED_SECONDS
     freed = 0

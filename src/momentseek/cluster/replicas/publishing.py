@@ -1,4 +1,4 @@
-"""Publisher: what a writer changed in a replica, made the shard's state in object storage.
+"""Publisher: publishes a writer's changes of a replica as the shard's new state in object storage.
 
 New objects go first, the state that names them last. The state also names its writer; whoever writes replaces it only
 if it is still what they wrote last, which the store itself decides (a conditional put). So a writer that was taken for
@@ -33,6 +33,7 @@ from momentseek.cluster.replicas.state import (
     ShardState,
     segment_path,
 )
+from momentseek.cluster.storage.address import StoreUnreachableError
 from momentseek.cluster.storage.objects import ObjectStore, StaleObjectError, file_size
 from momentseek.core.errors import LibraryBusyError, MomentseekError, parameter
 from momentseek.core.reports import count
@@ -55,7 +56,7 @@ class PublishedReplica(ShardReplica):
 
     @contextmanager
     def publishing(self, wait: float, holder: str | None = None) -> Iterator[None]:
-        """Be the only writer of the shard for the time of a ``with``, and publish at its end what was changed.
+        """Hold the write lease of the shard for the time of a ``with``, and publish the changes at its end.
 
         The caller holds the replica's lock. What was committed is published also when the work is stopped; what cannot
         be published stays in the replica, and is published by the next writer here if the shard is as it was.
@@ -70,7 +71,7 @@ class PublishedReplica(ShardReplica):
             publisher.end()
 
     def problems(self) -> tuple[list[str], list[str]]:
-        """What is wrong with the objects of the shard, and what is only worth knowing."""
+        """Problems of the shard's objects, and notes on what is only worth knowing."""
         state, _ = self.remote_state()
         there = self._sizes()
         wrong = [
@@ -101,7 +102,7 @@ class PublishedReplica(ShardReplica):
         return len(sources)
 
     def drop_orphans(self) -> int:
-        """Delete the objects that the shard's state does not name; returns how many. The caller holds the lease."""
+        """Delete the objects that the shard's state does not name; returns their number. The caller holds the lease."""
         orphans = _orphans(self.remote_state()[0], self._sizes())
         self.objects.delete(f"{OBJECTS_FOLDER}/{hash}" for hash in orphans)
         return len(orphans)
@@ -128,6 +129,8 @@ class Publisher:
         self._state: ShardState
         """What this writer has last read or written in the store, and the mark of that object."""
         self._mark: str
+        self._unsure: dict[bytes, ShardState] = {}
+        """What the store did not confirm, and may have written all the same, or may yet write."""
         self._since = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, daemon=True, name="shard-lease")
@@ -163,7 +166,7 @@ class Publisher:
             if lease is None or lease.holder == self._holder or lease.is_dead(now - seen):
                 self._mark = there.mark
                 with suppress(StaleObjectError):  # another was quicker
-                    self._put(self._state)
+                    self._put()
                     return
                 continue
             if now - begun >= wait:
@@ -181,7 +184,7 @@ class Publisher:
         Raises LibraryBusyError if another machine has taken the lease.
         """
         try:
-            self._put(state or self._state)
+            self._put(state)
         except StaleObjectError:
             raise LibraryBusyError(
                 f"{self._objects.address}: another machine has taken over, because this one was not heard of for "
@@ -191,7 +194,7 @@ class Publisher:
     def give_back(self) -> None:
         """Let another writer begin at once; a store that cannot be reached lets it begin later."""
         with suppress(MomentseekError):
-            self._put(self._state, keep=False)
+            self._put(keep=False)
 
     def publish(self) -> bool:
         """Make the replica's content the shard's; false if that is the same already."""
@@ -210,19 +213,33 @@ class Publisher:
         self._objects.delete(f"{OBJECTS_FOLDER}/{hash}" for hash in old)
         return True
 
-    def _put(self, state: ShardState, *, keep: bool = True) -> None:
-        """Replace the shard's state if it is what this writer knows; raises StaleObjectError otherwise."""
+    def _put(self, state: ShardState | None = None, *, keep: bool = True) -> None:
+        """Replace the shard's state if it is what this writer knows; raises StaleObjectError otherwise.
+
+        Without another state the present one is written again, with the lease or, at the end, without.
+        """
         name = f"process {os.getpid()} on {platform.node() or 'another machine'}"
-        state = replace(state, lease=Lease(self._holder, name, self._since, time.time()) if keep else None)
-        data = state.to_bytes()
-        try:
-            self._mark = self._objects.replace(STATE_FILE, data, self._mark)
-        except StaleObjectError:  # or it is ours: the answer was lost, and the request sent again
-            there = self._objects.read(STATE_FILE)
-            if there.data != data:
+        lease = Lease(self._holder, name, self._since, time.time()) if keep else None
+        for known in (False, True):
+            wanted = replace(state or self._state, lease=lease)
+            data = wanted.to_bytes()
+            try:
+                self._mark = self._objects.replace(STATE_FILE, data, self._mark)
+                break
+            except StoreUnreachableError:
+                self._unsure[data] = wanted
                 raise
-            self._mark = there.mark
-        self._state = state
+            except StaleObjectError:  # or it is ours: the answer was lost, and the request sent again, or made late
+                there = self._objects.read(STATE_FILE)
+                if known or there.data not in (data, *self._unsure):
+                    raise
+                self._mark = there.mark
+                if there.data == data:
+                    break
+                self._state = self._unsure[there.data]
+                self._replica.set_base(self._state)
+        self._state = wanted
+        self._unsure.clear()
 
     def _keep(self) -> None:
         """Renew the lease, and publish now and then, until the work ends; what goes wrong shows at the end."""

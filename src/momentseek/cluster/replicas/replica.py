@@ -42,6 +42,9 @@ from momentseek.library.database import BUSY_SECONDS, CATALOG_FILE, DATABASE_ERR
 from momentseek.library.location import address_of, folder_here
 from momentseek.library.paths import LibraryPaths, hold_lock
 
+SQLITE_MAGIC = b"SQLite format 3\0"
+"""How a database of SQLite begins."""
+
 
 def copy_catalog(folder: Path, target: Path) -> None:
     """Write the catalog of a library as one file; the same content gives the same bytes, page by page."""
@@ -55,11 +58,22 @@ def copy_catalog(folder: Path, target: Path) -> None:
         raise unusable(path, e) from None
 
 
+def has_catalog(folder: Path) -> bool:
+    """Whether a folder has a catalog that begins like one; what a full disk or a power cut leaves does not."""
+    try:
+        with (folder / CATALOG_FILE).open("rb") as file:
+            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
+    except OSError:
+        return False
+
+
 def install_catalog(fresh: Path, folder: Path) -> None:
     """Make a file the catalog of a library, in one transaction if there is one already that others may read."""
     path = folder / CATALOG_FILE
     try:
-        if not path.exists():
+        if not has_catalog(folder):
+            for end in ("-wal", "-shm"):
+                path.with_name(f"{CATALOG_FILE}{end}").unlink(missing_ok=True)
             fresh.replace(path)
             return
         address = f"{fresh.absolute().as_uri()}?mode=ro&immutable=1"
@@ -75,7 +89,7 @@ def install_catalog(fresh: Path, folder: Path) -> None:
 LOCAL_WAIT_SECONDS = 600.0
 """How long a first reader waits for another process that makes the replica."""
 FRESH_SECONDS = 10.0
-"""How old what a reader knows of a shard may be before it looks again."""
+"""How long a reader uses its replica before it checks the shard again."""
 MAX_PULLS = 10
 """How often a state is asked for again when its objects were deleted meanwhile."""
 
@@ -89,7 +103,7 @@ _away: dict[str, tuple[float, float]] = {}
 
 
 def note_away(address: str) -> None:
-    """Note that the store of the library at an address does not answer."""
+    """Record that the store of the library at an address does not answer."""
     since = _away[address][1] if address in _away else time.time()
     _away[address] = time.monotonic() + AWAY_SECONDS, since
 
@@ -113,8 +127,8 @@ class ShardReplica(ReplicaFiles):
         While another process of this machine changes the replica, that is as new as anything, and is left alone.
         """
         asked, state, base = time.monotonic(), self.remote_state()[0], self.base()
-        made, changed = (self.folder / CATALOG_FILE).is_file(), False
-        if base is None or base.id != state.id:
+        made, changed = has_catalog(self.folder), False
+        if not made or base is None or base.id != state.id:
             try:
                 with hold_lock(self.folder, 0.0 if made else LOCAL_WAIT_SECONDS):
                     changed = self.pull_locked(state)
@@ -126,11 +140,11 @@ class ShardReplica(ReplicaFiles):
         return changed
 
     def pull_locked(self, state: ShardState | None = None) -> bool:
-        """``pull`` for who holds the replica's lock."""
+        """Like ``pull``, for a caller that holds the replica's lock."""
         for attempt in range(MAX_PULLS):
             found = state if state is not None and not attempt else self.remote_state()[0]
             base = self.base()
-            if base is not None and base.id == found.id:
+            if base is not None and base.id == found.id and has_catalog(self.folder):
                 return False
             try:
                 self._adopt(found)
@@ -214,7 +228,7 @@ SHARDS_AT_ONCE = 16
 
 
 def bring_library(folder: Path) -> bool:
-    """Bring the replica of a library up to date, if the folder is one's; true if it is.
+    """Update the replica of a library; returns False if the folder is not a replica.
 
     A replica that has every shard is left as it is if the store does not answer; searches then say so.
     """
@@ -236,7 +250,7 @@ def bring_library(folder: Path) -> bool:
 
 
 def _is_whole(shard: Path) -> bool:
-    return (shard / CATALOG_FILE).is_file() and (shard / STATE_FILE).is_file()
+    return has_catalog(shard) and (shard / STATE_FILE).is_file()
 
 
 def bring_manifest(folder: Path, address: str) -> ShardManifest:

@@ -1,4 +1,4 @@
-"""ShardState: what a shard in object storage holds, as the one object says that is replaced when it changes.
+"""ShardState: the contents of a shard in object storage, in one object that is replaced when they change.
 
 Every file of the shard is one object or several, named by the hash of their bytes; the catalog, of which an ``add``
 changes a few pages, is cut into chunks, so that only those travel that differ. The state also says who writes now.
@@ -51,7 +51,7 @@ Files = dict[str, tuple[Chunk, ...]]
 
 
 LEASE_SECONDS = 30.0
-"""A writer that has not been heard of for so long is taken for dead."""
+"""A writer that has not renewed its lease for this long counts as dead."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ShardState:
 
 
 def read_state(data: bytes, where: str) -> ShardState:
-    """The state that an object holds; refused if it is damaged, or of a release that is newer than this."""
+    """The state that an object holds; raises an error if it is damaged, or of a release that is newer than this."""
     try:
         found = json.loads(data)
         if found["format"] != STATE_FORMAT:

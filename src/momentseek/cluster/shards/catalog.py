@@ -86,7 +86,7 @@ class ShardedCatalog(Catalog):
         return sorted(place for catalog in self.catalogs for place in catalog.places(paths))
 
     def videos(self, ids: Iterable[int] | None = None) -> list[Video]:
-        """All videos of the library by id, or those of ``ids`` that are in it."""
+        """All videos of the library, or those with the given ``ids``, by id."""
         wanted = None if ids is None else list(ids)
         return sorted(self._each(lambda catalog: catalog.videos(wanted)), key=lambda video: video.id)
 
@@ -110,7 +110,7 @@ class ShardedCatalog(Catalog):
         return self._each(lambda catalog: catalog.segments(stream))
 
     def gone(self) -> NDArray[np.int64]:
-        """Ids of removed videos whose vectors still lie in segments."""
+        """Ids of removed videos whose vectors are still in segments."""
         return np.sort(np.concatenate([catalog.gone() for catalog in self.catalogs]))
 
     def failures(self) -> list[Failure]:
@@ -118,7 +118,7 @@ class ShardedCatalog(Catalog):
         return sorted(self._each(lambda catalog: catalog.failures()), key=lambda failure: failure.path)
 
     def totals(self) -> dict[str, float]:
-        """Numbers of videos, of their seconds, clips and cues, and of failures, by these names."""
+        """Totals by name: videos, their seconds, clips and cues, and failures."""
         each = [catalog.totals() for catalog in self.catalogs]
         return {name: sum(one[name] for one in each) for name in each[0]}
 
@@ -127,7 +127,7 @@ class ShardedCatalog(Catalog):
         return zlib.crc32(repr([catalog.content_number() for catalog in self.catalogs]).encode())
 
     def page_of_videos(self, name: str, limit: int, offset: int) -> tuple[int, list[Video]]:
-        """How many videos have ``name`` in their names (all, if it is empty), and ``limit`` of these by name."""
+        """The number of videos with ``name`` in their names (all, if it is empty), and a page of them, by name."""
         pages = [catalog.page_of_videos(name, limit + offset, 0) for catalog in self.catalogs]
         videos = sorted((v for _, page in pages for v in page), key=lambda v: (v.name.encode("utf-8", "replace"), v.id))
         return sum(total for total, _ in pages), videos[offset : offset + limit]
@@ -142,7 +142,7 @@ class ShardedCatalog(Catalog):
         return self.of(video.id).copies(video)
 
     def count_cues(self, word: str | None = None, kind: TrackKind = SPEECH) -> int:
-        """Number of cues that hold a word in any of its forms; of all cues if no word is given."""
+        """Number of cues that contain a word in any of its forms, or of all cues if no word is given."""
         return sum(catalog.count_cues(word, kind) for catalog in self.catalogs)
 
     def _each(self, ask: Callable[[Catalog], list[T]]) -> list[T]:

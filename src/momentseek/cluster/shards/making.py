@@ -41,7 +41,6 @@ from momentseek.library.location import address_of, copies_folder
 from momentseek.library.merging import refuse_damage
 from momentseek.library.paths import HOLDER_FILE, LOCK_FILE, LibraryPaths, hold_lock
 from momentseek.library.reader import CLIP_SECONDS
-from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import MAX_JOINED_ROWS, VECTOR_STREAMS, Segment, parts_without, write_joined
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import name_text
@@ -121,7 +120,7 @@ def _write_shard(
                 catalog.insert_segment(row)
         catalog.tidy()
     with LibraryStore.open(folder, create=False) as shard:
-        refresh_plan(shard.snapshot().vision, paths.plan)
+        shard.refresh_plans()
 
 
 def _write_vectors(folder: Path, stream: str, held: Sequence[Segment], ids: NDArray[np.int64]) -> Iterator[SegmentRow]:
@@ -200,7 +199,7 @@ def _copy_database(source: Path, target: Path) -> None:
 def _written_aside(target: Path) -> Iterator[Path]:
     """A folder to write into, which gets its name once all is written; a folder that is there is refused."""
     if os.path.lexists(target):
-        raise MomentseekError(f"{target}: is there already; name a new folder for the library in shards")
+        raise MomentseekError(f"{target}: already exists; name a new folder for the library in shards")
     if not target.parent.is_dir():
         raise MomentseekError(f"{target}: there is no folder {target.parent}; make it first")
     try:
@@ -237,7 +236,7 @@ Make = Callable[[Path], ShardManifest]
 
 
 def make_elsewhere(address: str, make: Make) -> ShardManifest:
-    """Make a library in shards and send it to an address; refused if there is one already.
+    """Make a library in shards and send it to an address; raises an error if there is one already.
 
     Stopped before its end, it leaves objects that nothing names, and no library.
     """
@@ -302,4 +301,4 @@ def make_sharded(
 
 
 def _there_already(objects: ObjectStore) -> MomentseekError:
-    return MomentseekError(f"{objects.address}: is there already; name a new place for the library in shards")
+    return MomentseekError(f"{objects.address}: already exists; name a new place for the library in shards")

@@ -1,4 +1,4 @@
-"""ShardedStore: a library in shards, opened for changing it; every verb of a library, over all its shards."""
+"""ShardedStore: a sharded library that is open for changes; every operation runs over all its shards."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ShardedStore(LibraryStore):
 
     @classmethod
     def open_shards(cls, folder: Path, *, encoder: str | None = None, wait: float = 0.0) -> ShardedStore:
-        """Open the library in shards in a folder; refused if a shard is missing."""
+        """Open the library in shards in a folder; raises an error if a shard is missing."""
         manifest = read_manifest(folder)
         with ExitStack() as opened:
             shards = []
@@ -69,7 +69,7 @@ class ShardedStore(LibraryStore):
         return store
 
     def close(self) -> None:
-        """Let go of all shards' files."""
+        """Close the files of all shards."""
         for one in self.shards:
             one.close()
 
@@ -89,7 +89,7 @@ class ShardedStore(LibraryStore):
         )
 
     def status(self) -> Status:
-        """Counts of what the library holds."""
+        """Count the contents of the library."""
         parts = [one.status() for one in self.shards]
         encoders = {row.stream: row for part in reversed(parts) for row in part.encoders}
         known = tuple(encoders[stream] for stream in ("vision", "speech") if stream in encoders)
@@ -100,7 +100,7 @@ class ShardedStore(LibraryStore):
     def add_found(
         self, found: FoundFiles, options: AddOptions | None = None, progress: ShowIngest | None = None
     ) -> AddReport:
-        """Add files that have been looked for already, each to the shard that its content belongs to."""
+        """Add files that were already found, each to the shard that its content belongs to."""
         groups = {number: FoundFiles() for number in range(len(self.shards))}
         for file in found.files:
             groups[self._shard_of_file(file)].files.append(file)
@@ -179,12 +179,12 @@ class ShardedStore(LibraryStore):
         return self._each(chosen, lambda number: self.shards[number].transcribe(chosen[number], **how))
 
     def ocr(self, patterns: Patterns = (), **how: Any) -> AddReport:
-        """Read the text in the pictures of videos: of all, or of those whose names match ``patterns``."""
+        """Find text on screen (OCR) in all videos, or in those whose names match ``patterns``."""
         chosen = self._videos_by_shard(patterns)
         return self._each(chosen, lambda number: self.shards[number].ocr(chosen[number], **how))
 
     def encode(self, patterns: Patterns = (), **how: Any) -> AddReport:
-        """Have the second of two encoders look at the videos that wait: at all, or those that match ``patterns``."""
+        """Encode waiting videos with the second of two encoders: all, or those that match ``patterns``."""
         chosen = self._videos_by_shard(patterns)
         return self._each(chosen, lambda number: self.shards[number].encode(chosen[number], **how))
 
@@ -194,7 +194,7 @@ class ShardedStore(LibraryStore):
         return self._each(chosen, lambda number: self.shards[number].describe(model, chosen[number], **how))
 
     def listen(self, patterns: Patterns = (), **how: Any) -> AddReport:
-        """Hear sounds other than speech: in all videos, or in those whose names match ``patterns``."""
+        """Detect sounds other than speech in all videos, or in those whose names match ``patterns``."""
         chosen = self._videos_by_shard(patterns)
         return self._each(chosen, lambda number: self.shards[number].listen(chosen[number], **how))
 
@@ -211,11 +211,11 @@ class ShardedStore(LibraryStore):
     # care
 
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
-        """Correct what a recogniser heard in the video with an id, all at once or not at all."""
+        """Correct the automatic transcript of the video with an id; all corrections are made, or none."""
         return self._prepare(shard_of(self, video)).edit_cues(video, edits)
 
     def remove(self, patterns: Patterns = (), *, missing: bool = False) -> list[Video]:
-        """Take videos out of the library; their files stay where they are."""
+        """Remove videos from the library, not their files."""
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             videos = self.matching(given, missing=missing)

@@ -17,7 +17,7 @@ CREDENTIALS = {
     "gs": "GOOGLE_APPLICATION_CREDENTIALS (the path of a service account's file)",
     "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
 }
-"""What in the environment says who one is, by the scheme of an address."""
+"""Scheme of an address → environment variables with the credentials."""
 
 
 CONNECT_SECONDS, READ_SECONDS, SEND_SECONDS = 2, 4, 30
@@ -25,21 +25,23 @@ CONNECT_SECONDS, READ_SECONDS, SEND_SECONDS = 2, 4, 30
 RETRIES = 2
 RETRY_SECONDS = 5
 """A request is not tried again once it has taken so long: a store that hangs costs some 8 seconds."""
+ANSWER_SECONDS = 15
+"""How long a store may take for the whole answer to a small request: what a shard holds, or a list of objects."""
 REQUEST_SECONDS = 24 * 3600
-"""How long a whole request may take; objects are large, so only silence ends one."""
+"""How long a file may take to be fetched or sent; files are large, so only silence ends one."""
 
 
 class StoreUnreachableError(LibraryError):
-    """Storage that does not answer now; elsewhere, or later, it may."""
+    """The storage does not answer at the moment."""
 
 
-def store_options(scheme: str, *, sending: bool = False) -> dict[str, Any]:
-    """Deadlines and retries of an object store's client, for obstore."""
+def store_options(scheme: str, *, sending: bool = False, small: bool = False) -> dict[str, Any]:
+    """Deadlines and retries of an object store's client, for obstore: to fetch files, to send, or for small answers."""
     read = SEND_SECONDS if sending else READ_SECONDS
     client: dict[str, Any] = {
         "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
         "read_timeout": timedelta(seconds=read),
-        "timeout": timedelta(seconds=REQUEST_SECONDS),
+        "timeout": timedelta(seconds=ANSWER_SECONDS if small else REQUEST_SECONDS),
     }
     if scheme == "s3" and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
         client["allow_http"] = True

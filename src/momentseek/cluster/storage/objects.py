@@ -80,7 +80,8 @@ class ObjectStore:
         self._obstore = optional_module("obstore", "cluster")
         make = optional_module("obstore.store", "cluster").from_url
         with self._explain_errors():
-            self._store = make(address, **store_options(scheme))
+            self._store = make(address, **store_options(scheme, small=True))
+            self._fetcher = make(address, **store_options(scheme))
             self._sender = make(address, **store_options(scheme, sending=True))
 
     def read(self, name: str) -> StoredObject:
@@ -106,7 +107,7 @@ class ObjectStore:
     def fetch(self, name: str, target: Path) -> None:
         """Write an object's bytes into a file."""
         with self._explain_errors(name):
-            blocks = iter(self._obstore.get(self._store, name).stream(min_chunk_size=FETCH_BYTES))
+            blocks = iter(self._obstore.get(self._fetcher, name).stream(min_chunk_size=FETCH_BYTES))
         with target.open("wb") as out:
             while True:
                 with self._explain_errors(name):
