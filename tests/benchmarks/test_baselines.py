@@ -127,7 +127,7 @@ def test_queries_of_several_videos_and_pools():
     ("call", "sentence"),
     [
         (lambda a, b: BASELINES["nonsense"], "there is no baseline 'nonsense'; there are bias-based, chance"),
-        (lambda a, b: BASELINES["bias-based"].predict(None, b), "bias-based learns where moments lie"),
+        (lambda a, b: BASELINES["bias-based"].predict(None, b), "bias-based learns where moments are"),
         (lambda a, b: predict_all(table([("q", "a", 0, 1)], None)), r"duration of video a is unknown; .*\(`videos`\)"),
         (lambda a, b: moment_frequency(table([("q", "z", 0, 1)], None), b), "duration of video z is unknown"),
         (lambda a, b: moment_frequency(table([("q", "z", 8, 9)], {"z": 5.0}), b), "no moment to learn from"),

@@ -1,4 +1,4 @@
-"""Blind baselines: predictors that learn nothing, or only where moments lie."""
+"""Blind baselines: predictors that learn nothing, or only where moments are located."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from momentseek.measuring.formats import read_corpus, read_truth
 from momentseek.measuring.formats.files import writer_for
 
 DEFAULT_TOP = 10
-"""Predictions per query, unless another number is asked for."""
+"""Default number of predictions per query."""
 DEFAULT_BINS = 20
 DEFAULT_SAMPLES = 100
-"""Draws per query of a baseline that draws."""
+"""Default number of random samples per query."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineSettings:
-    """The settings of all baselines; each uses those that concern it."""
+    """The settings of all baselines; each uses those that apply to it."""
 
     seed: int = 0
     samples: int = DEFAULT_SAMPLES
     bandwidth: float | None = None
     top: int = DEFAULT_TOP
     corpus: Mapping[str, float] = field(default_factory=dict)
-    """Videos and their seconds: if given, each prediction is in a video drawn from them (TVR, Table 3)."""
+    """Videos and their seconds; if given, each prediction is in a random one of them (TVR, Table 3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A predictor that never looks at a video: its name, a line about it, and whether it needs a training set."""
+    """A predictor that never sees a video: its name, a one-line title, and whether it needs a training set."""
 
     name: str
     title: str
@@ -47,9 +47,9 @@ class Baseline:
     predictor: Callable[[Judgements, Judgements, BaselineSettings], Run]
 
     def predict(self, train: Judgements | None, test: Judgements, settings: BaselineSettings | None = None) -> Run:
-        """Predictions for every query of ``test``; ``train`` may be left out where nothing is learnt."""
+        """Predict moments for every query of ``test``; ``train`` may be None for baselines that learn nothing."""
         if self.learns and train is None:
-            raise MomentseekError(f"{self.name} learns where moments lie; give the training set ({parameter('train')})")
+            raise MomentseekError(f"{self.name} learns where moments are; give the training set ({parameter('train')})")
         settings = settings or BaselineSettings()
         if settings.corpus:
             return self._predict_anywhere(train, test, settings)
@@ -59,7 +59,7 @@ class Baseline:
         return replace(run, saliency=saliency_by_place(known, test)) if rated else run
 
     def _predict_anywhere(self, train: Judgements | None, test: Judgements, settings: BaselineSettings) -> Run:
-        """``top`` predictions per query, each the baseline's first in a video that is drawn from the corpus."""
+        """Return ``top`` predictions per query, each the baseline's first one in a random video of the corpus."""
         names, seconds, top = tuple(settings.corpus), settings.corpus, settings.top
         drawn = np.random.default_rng(settings.seed).integers(len(names), size=len(test) * top)
         videos = [names[i] for i in drawn]
@@ -76,7 +76,7 @@ class Baseline:
 
 @dataclass(frozen=True, eq=False)
 class QueryVideos:
-    """Pairs of a query and a video to look in, by query; a grounding dataset has one video per query."""
+    """Pairs of a query and a video to search, by query; a grounding dataset has one video per query."""
 
     query: IntArray
     video: IntArray
@@ -87,7 +87,7 @@ class QueryVideos:
 
 
 def query_videos(test: Judgements) -> QueryVideos:
-    """The videos of each query: its pool where the truth has pools (MVMR), otherwise those of its moments.
+    """Return the videos of each query: its pool if the truth has pools (MVMR), otherwise those of its moments.
 
     >>> test = Judgements.from_groups("q", [3], ["a", "b", "a"], [0] * 3, [1] * 3, durations={"a": 9, "b": 7})
     >>> where = query_videos(test)
@@ -106,7 +106,7 @@ def query_videos(test: Judgements) -> QueryVideos:
 
 
 def seconds_of(table: Judgements, video: IntArray) -> FloatArray:
-    """How long the videos with these codes are, or a refusal where one's length is unknown."""
+    """Return the lengths of the videos with these codes; an unknown length raises an error."""
     seconds = table.durations[video]
     wrong = np.flatnonzero(~(np.isfinite(seconds) & (seconds > 0)))
     if len(wrong):
@@ -118,7 +118,7 @@ def seconds_of(table: Judgements, video: IntArray) -> FloatArray:
 
 
 def training_locations(train: Judgements) -> FloatArray:
-    """``(start, end)`` of the relevant training moments as shares of their videos, within [0, 1].
+    """Return ``(start, end)`` of the relevant training moments as fractions of their videos, within [0, 1].
 
     >>> training_locations(Judgements.from_groups(["q"], [1], ["a"], [2], [9], durations={"a": 8.0})).tolist()
     [[0.25, 1.0]]
@@ -137,9 +137,10 @@ def training_locations(train: Judgements) -> FloatArray:
 def rank_candidates(
     test: Judgements, where: QueryVideos, start: FloatArray, end: FloatArray, score: FloatArray, top: int
 ) -> Run:
-    """A run from candidates per place, ``(places, candidates)`` as shares of the video: each query's ``top`` by score.
+    """Build a run of each query's ``top`` candidates by score.
 
-    Equal scores keep their order, so that a place's first candidate comes first.
+    Candidates are ``(pairs, candidates)``, in the order of ``where``, with times as fractions of the video. Equal
+    scores keep their order.
     """
     if top < 1:
         raise MomentseekError(f"too few predictions per query ({top}); ask for at least one ({parameter('top')})")
@@ -162,7 +163,7 @@ def rank_candidates(
 
 
 def saliency_by_place(train: Judgements, test: Judgements, bins: int = DEFAULT_BINS) -> Saliency:
-    """For each clip of the test queries' videos, the mean rating of training clips at its place in their videos.
+    """Predict for each clip of the test videos the mean rating of training clips at the same relative position.
 
     >>> rated = Saliency(np.array([0, 4]), np.array([[0.0], [0.0], [4.0], [0.0]]))
     >>> train = Judgements.from_groups(["q"], [1], ["a"], [4], [6], durations={"a": 8.0}, saliency=rated)
@@ -183,9 +184,9 @@ def saliency_by_place(train: Judgements, test: Judgements, bins: int = DEFAULT_B
 
 
 def chance(test: Judgements, *, top: int = DEFAULT_TOP, seed: int = 0) -> Run:
-    """``top`` stretches per query and video, every ``0 <= start < end <= duration`` equally likely.
+    """Return ``top`` random spans per query and video, every ``0 <= start < end <= duration`` equally likely.
 
-    The two smaller and larger of two uniform draws have that distribution; the order is random as well.
+    The smaller and the larger of two uniform draws have that distribution. The order is random too.
 
     >>> test = Judgements.from_groups(["q"], [1], ["a"], [2], [5], durations={"a": 30.0})
     >>> run = chance(test, top=3, seed=1)
@@ -199,9 +200,9 @@ def chance(test: Judgements, *, top: int = DEFAULT_TOP, seed: int = 0) -> Run:
 
 
 def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
-    """The whole video, one prediction per query and video (Lan et al., debiased grounding, §5.1).
+    """Predict the whole video, once per query and video (Lan et al., debiased grounding, §5.1).
 
-    What it scores is what long moments give away: on ActivityNet-CD's test-iid a dR@1 of 20 % at IoU 0.5.
+    Its score shows how much long moments alone give away: on ActivityNet-CD's test-iid a dR@1 of 20 % at IoU 0.5.
 
     >>> test = Judgements.from_groups(["q"], [1], ["a"], [2], [5], durations={"a": 30.0})
     >>> predict_all(test).moments("q")
@@ -213,11 +214,11 @@ def predict_all(test: Judgements, *, top: int = DEFAULT_TOP) -> Run:
 
 
 def moment_frequency(train: Judgements, test: Judgements, *, bins: int = DEFAULT_BINS, top: int = DEFAULT_TOP) -> Run:
-    """The most frequent moments of the training set, the same for every query.
+    """Predict the most frequent moments of the training set, the same for every query.
 
-    DiDeMo's prior (Hendricks et al. 2017, §4.1) counts its six five-second chunks; here every video is cut into
-    ``bins`` equal parts, and a training moment counts for the parts its start and end are nearest to (at least one
-    part). The score is the share of training moments there; of equally frequent ones the earlier and shorter is first.
+    DiDeMo's prior (Hendricks et al. 2017, §4.1) counts its six five-second chunks. Here every video is divided into
+    ``bins`` equal parts, and a training moment is rounded to them (at least one part). The score is the share of
+    training moments there; of equally frequent ones, the earlier and shorter comes first.
 
     >>> at = dict(durations={"a": 10.0})
     >>> train = Judgements.from_groups("xyz", [1] * 3, ["a"] * 3, [0, 0.1, 5], [2, 2.1, 10], **at)
@@ -239,7 +240,7 @@ def moment_frequency(train: Judgements, test: Judgements, *, bins: int = DEFAULT
 
 
 BANDWIDTHS = {"Charades": 0.008, "ActivityNet": 0.0013}
-"""Kernel bandwidths that, with 100 samples, give the paper's figures on each dataset (docs/baselines.md)."""
+"""Kernel bandwidths that, with 100 samples, give the paper's figures on each dataset (docs/evaluating.md)."""
 MAX_DRAWING_ROUNDS = 1000
 
 
@@ -252,13 +253,13 @@ def bias_based(
     top: int = DEFAULT_TOP,
     seed: int = 0,
 ) -> Run:
-    r"""Per query (and video) ``samples`` draws from a density of training locations, ranked by that density.
+    r"""Predict ``samples`` draws per query and video from a density of training locations, ranked by that density.
 
     .. math:: (s, e) \sim \frac{1}{N} \sum_j \mathcal{N}\big((s_j, e_j),\, h^2 I\big)
 
     Lan et al., debiased grounding, §5.1, fit a Gaussian density and draw "several" locations from it; a hundred,
-    ranked by density, is the reading that gives their figures. A draw that reaches beyond the video is ranked as drawn
-    and then clipped to it; one that would be empty is drawn again. The score is the density.
+    ranked by density, reproduces their figures. A draw that extends beyond the video is ranked as drawn and then
+    clipped to it; one that would be empty is drawn again. The score is the density.
 
     >>> at = dict(durations={"a": 10.0})
     >>> train = Judgements.from_groups("xyz", [1] * 3, ["a"] * 3, [1, 1, 5], [3, 3, 9], **at)
@@ -279,7 +280,7 @@ def bias_based(
 
 
 def default_bandwidth(train: Judgements) -> float:
-    """ActivityNet's bandwidth for ActivityNet's videos (``v_…``), Charades' for all others.
+    """Return ActivityNet's bandwidth for ActivityNet's videos (``v_…``), and Charades' for all others.
 
     >>> default_bandwidth(Judgements.from_rows([("q", "v_QOlSCBRmfWY", 0, 5, 1)]))
     0.0013
@@ -288,7 +289,7 @@ def default_bandwidth(train: Judgements) -> float:
 
 
 def _draw(known: FloatArray, count: int, width: float, rng: np.random.Generator) -> FloatArray:
-    """``count`` draws that overlap the video: a training location each, moved by Gaussian noise."""
+    """Return ``count`` random training locations, moved by Gaussian noise, that overlap the video."""
     found = np.empty((0, 2))
     for _ in range(MAX_DRAWING_ROUNDS):
         missing = count - len(found)
@@ -316,7 +317,7 @@ for _baseline in (
     ),
     Baseline(
         "chance",
-        "random stretches of the video",
+        "random spans of the video",
         learns=False,
         predictor=lambda _, test, s: chance(test, top=s.top, seed=s.seed),
     ),
@@ -341,7 +342,7 @@ def write_baseline(
     videos: str | None = None,
     settings: BaselineSettings,
 ) -> tuple[dict[str, float | None], Run]:
-    """Answer the queries of the file ``test`` and write the run; returns the settings that decided it, and the run."""
+    """Answer the queries of the file ``test`` and write the run; return the settings it depends on, and the run."""
     writer = writer_for(format, Path(out), "run")
     corpus = read_corpus(videos) if videos else None
     queries = read_truth(test, corpus=corpus, invalid="keep")

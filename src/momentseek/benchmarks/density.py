@@ -1,7 +1,7 @@
-"""Gaussian kernel density of points in the plane, quick enough for whole datasets and exact where it decides.
+"""Gaussian kernel density of points in the plane, fast enough for whole datasets and exact where it matters.
 
-The sums are sorted into square cells and cut off at a radius; what the cut leaves out is bounded, and whoever
-compares densities closely (``sparsest_points``) has those within the bound summed over all points.
+Points are sorted into square cells, and sums are cut off at a radius. The error of the cut-off is bounded, and
+``sparsest_points`` computes the full sum for points that are closer than that bound.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 
 CUTOFF_BANDWIDTHS = 6.0
-"""Where sums are cut off, in bandwidths: a point further away would add less than 1.6e-8 of a point at hand."""
+"""Cut-off radius of sums, in bandwidths; a point further away adds less than 1.6e-8 of a point at distance 0."""
 KERNEL_VALUES_AT_ONCE = 1 << 17
-"""Kernel values computed at once: as many as a processor's cache holds."""
+"""Number of kernel values computed at once, chosen to fit into a processor's cache."""
 CELLS_PER_RADIUS = 2
-"""Cells are this many times narrower than the radius."""
+"""Number of cell widths per radius."""
 MAX_CELLS = 1e9
 EQUAL_DIGITS = 12
-"""Densities that agree in this many digits are equal: the rest is rounding."""
+"""Densities that agree in this number of digits are equal, up to rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparsestPoints:
-    """Which points are the ``k`` least dense, and how clear the cut is."""
+    """The ``k`` points with the lowest density, and how clear the cut is."""
 
     chosen: BoolArray
     gap: float
-    """Share by which the first point left is denser than the last one chosen; 0 where both are equally dense."""
+    """Relative difference in density between the first point left and the last one chosen; 0 if equal."""
     tied: int
-    """Points as dense as the last one chosen, of which the first in order were taken; 0 where there was no choice."""
+    """Number of points as dense as the last one chosen, if only the first of them were taken; otherwise 0."""
 
 
 def kernel_sums(points: ArrayLike, at: ArrayLike, bandwidth: float, radius: float = CUTOFF_BANDWIDTHS) -> FloatArray:
-    r"""Sum of Gaussian kernels of ``points`` at each place of ``at``: the density up to a constant factor.
+    r"""Return the sum of Gaussian kernels of ``points`` at each point of ``at``: the density up to a constant factor.
 
     .. math:: K(a) = \sum_j \exp\left(-\frac{|a - p_j|^2}{2 h^2}\right), \qquad
               \hat f(a) = \frac{K(a)}{2 \pi h^2 N}
@@ -58,10 +58,10 @@ def kernel_sums(points: ArrayLike, at: ArrayLike, bandwidth: float, radius: floa
 
 
 def sparsest_points(points: ArrayLike, k: int, bandwidth: float) -> SparsestPoints:
-    """The ``k`` points at which the density of all of them is lowest; of equally dense ones, the first.
+    """Return the ``k`` points with the lowest density; of equally dense ones, the first.
 
-    Sums cut off at ``CUTOFF_BANDWIDTHS`` place nearly all points for certain. The few that could lie on either side of
-    the cut are summed again over all points, so that the answer is that of the full sum.
+    Sums cut off at ``CUTOFF_BANDWIDTHS`` decide nearly all points with certainty. The few that could be on either side
+    are summed again over all points, so that the result is that of the full sum.
 
     >>> sparsest_points([[0.1, 0.2], [0.1, 0.2], [0.1, 0.21], [0.5, 0.9]], 1, bandwidth=0.02).chosen.tolist()
     [False, False, False, True]
@@ -85,7 +85,7 @@ def sparsest_points(points: ArrayLike, k: int, bandwidth: float) -> SparsestPoin
 
 
 def whiten(points: ArrayLike) -> tuple[FloatArray, float]:
-    r"""Points turned and stretched so that their covariance is the unit matrix, and Scott's bandwidth for them.
+    r"""Transform points so that their covariance is the unit matrix; return them and Scott's bandwidth for them.
 
     An isotropic density of the result is, up to a constant factor, the density with the full covariance
     :math:`\Sigma N^{-1/3}` that ``scipy.stats.gaussian_kde`` takes by default (Scott 1992, :math:`N^{-1/(d+4)}`).
@@ -99,7 +99,7 @@ def whiten(points: ArrayLike) -> tuple[FloatArray, float]:
     smallest, largest = np.linalg.eigvalsh(covariance)
     if smallest <= largest * np.finfo(float).eps * len(plane):
         raise MomentseekError(
-            "all moments lie on one line, which has no density in the plane; choose a bandwidth instead of Scott's rule"
+            "all moments are on one line, which has no density in the plane; choose a bandwidth instead of Scott's rule"
         )
     factor = np.linalg.cholesky(covariance)
     return np.linalg.solve(factor, plane.T).T, len(plane) ** (-1 / 6)
@@ -113,7 +113,7 @@ def _plane(points: ArrayLike) -> FloatArray:
 
 
 def _by_cells(known: FloatArray, weight: FloatArray, places: FloatArray, radius: float) -> FloatArray:
-    """The sums, cell by cell: places of one cell see the points of all cells within the radius."""
+    """Compute the sums cell by cell, from the points of all cells within the radius."""
     low = known.min(axis=0)
     extent = float((known.max(axis=0) - low).max())
     sums = np.zeros(len(places))
@@ -122,13 +122,13 @@ def _by_cells(known: FloatArray, weight: FloatArray, places: FloatArray, radius:
         return sums
     side = radius / CELLS_PER_RADIUS
     if extent / side > MAX_CELLS:
-        raise MomentseekError("a density needs points nearer than a thousand million bandwidths; look for wild times")
+        raise MomentseekError("a density needs points within 1,000,000,000 bandwidths; check the data for wrong times")
     cell = np.floor((known - low) / side).astype(np.int64)
     columns, rows = cell.max(axis=0) + 1
     key = cell[:, 0] * rows + cell[:, 1]
     order = np.argsort(key, kind="stable")
     key, known, weight = key[order], known[order], weight[order]
-    # Places beyond all points go to a cell just outside: they may be far, but never out of a neighbour's reach.
+    # Positions beyond all points belong to a cell just outside the grid, which still has neighbours in it.
     home = np.clip(
         np.floor((places - low) / side), -CELLS_PER_RADIUS - 1, (columns + CELLS_PER_RADIUS, rows + CELLS_PER_RADIUS)
     ).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Asking a model behind HTTP for moments: what is sent, what comes back, and what survives a stop."""
+"""Ask a model over HTTP for moments: requests, answers, and resuming after a stop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.measuring.formats import read_run, write_truth
 
 
-def test_a_model_that_sees_finds_the_moment_and_says_what_is_absent(
+def test_model_finds_the_moment_and_reports_absence(
     model: ColourModel, settings: EndpointSettings, media: Path, truth: Judgements, tmp_path: Path
 ) -> None:
     found = ask_moments(truth, media, tmp_path / "answers.jsonl", settings)
@@ -144,7 +144,7 @@ def test_a_query_without_a_video(settings: EndpointSettings, media: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("no place", "does not say where the query goes"), ("{query} {0}", "write braces only as")]
+    ("text", "sentence"), [("no place", "has no place for the query"), ("{query} {0}", "write braces only as")]
 )
 def test_prompts_that_cannot_be_used(
     settings: EndpointSettings, media: Path, truth: Judgements, tmp_path: Path, text: str, sentence: str

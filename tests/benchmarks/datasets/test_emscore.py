@@ -1,4 +1,4 @@
-"""EMScore: against loops over words and frames, with a small CLIP beside `transformers`, and in `data massive`."""
+"""EMScore: against loops over words and frames, with a small CLIP compared to `transformers`, and in `data massive`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def truth(sentences=SENTENCES, **more):
     )
 
 
-def test_moments_are_ranked_by_caption_similarity_and_ties_stand_in_the_files_order(tmp_path):
+def test_moments_are_ranked_by_similarity_and_ties_keep_file_order(tmp_path):
     training = find_pseudo_training(collect_moments([truth()]), Words(), 3)
     assert training.query_ids == ("10", "11", "12", "13")
     assert training.moments[[0, 1, 3]].tolist() == [[0, 3, 1], [1, 0, 3], [0, 3, 1]]

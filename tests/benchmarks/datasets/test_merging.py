@@ -1,4 +1,4 @@
-"""Several files as one."""
+"""Merge several annotation files."""
 
 from __future__ import annotations
 

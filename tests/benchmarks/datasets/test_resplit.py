@@ -194,7 +194,7 @@ def test_the_draw_depends_on_the_seed_and_not_on_the_order():
             "test_iid would have none of 21 videos; raise `iid_share`",
         ),
         ({**COMMON, "r": [(40, 60)] * 3}, {"val_share": 0.97}, "train would have none of 21 videos; lower `share`"),
-        (COMMON, {"bandwidth": "scott"}, "all moments lie on one line"),
+        (COMMON, {"bandwidth": "scott"}, "all moments are on one line"),
         ({**COMMON, "r": [(40, 60)] * 3}, {"bandwidth": -1.0}, "must be positive"),
     ],
 )

@@ -43,7 +43,7 @@ RIGHT = System("right", ((answers(IID, None), answers(OOD, None)),))
 ONE_SIDED = System("one-sided", ((None, answers(OOD, 70)),))
 
 
-def test_it_tells_a_model_that_knows_places_from_one_that_finds_moments() -> None:
+def test_lean_separates_location_bias_from_finding_moments() -> None:
     report = debias_report(Truths(IID, OOD), [STUBBORN, RIGHT], TRAIN, verbs=3)
     gaps = {(g.system, g.measure): g for g in report.gaps}
     for measure in ("R@1[IoU>=0.5]", "dR@1[IoU>=0.7]"):

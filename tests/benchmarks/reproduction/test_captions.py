@@ -1,4 +1,4 @@
-"""Tables of captions: figures that are no means, and feature columns chosen for a row."""
+"""Tables of captions: figures that are not means, and feature columns chosen for a row."""
 
 from __future__ import annotations
 

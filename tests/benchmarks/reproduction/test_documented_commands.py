@@ -1,4 +1,4 @@
-"""The commands of docs/reproducing.md, run in small, and the items of docs/papers.md."""
+"""The commands of docs/measurements/papers.md, run with small sizes, and the items of the papers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from momentseek.benchmarks.simulation.films import GroundingSettings
 from momentseek.benchmarks.simulation.settings import SimulationSettings
 from momentseek.cli import cli
 
-DOCS = Path(__file__).parents[3] / "docs"
-COMMANDS = re.findall(r"^\$ momentseek (.*)$", (DOCS / "reproducing.md").read_text(), re.MULTILINE)
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "measurements" / "papers.md"
+COMMANDS = re.findall(r"^\$ momentseek (.*)$", PAGE.read_text(), re.MULTILINE)
 SIZES = {
     "simulate --like": ["--videos", "60", "--pool", "4", "--video-dim", "64", "--text-dim", "8"],
     "simulate": ["--videos", "40", "--queries", "120", "--video-dim", "64", "--text-dim", "8"],
@@ -55,7 +56,7 @@ def make_small(words: list[str]) -> list[str]:
     return [*words, *SIZES[name]] if name else words
 
 
-def test_the_commands_of_the_page_run_in_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_commands_run_with_small_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert len(COMMANDS) > 15
     for command in COMMANDS:
@@ -69,7 +70,7 @@ def test_the_commands_of_the_page_run_in_small(tmp_path: Path, monkeypatch: pyte
 
 
 def rows_of_paper(name: str) -> list[tuple[str, str]]:
-    (section,) = [s for s in (DOCS / "papers.md").read_text().split("\n## ") if s.startswith(name)]
+    (section,) = [s for s in PAGE.read_text().split("\n## ") if s.startswith(name)]
     return re.findall(r"^\| (.*?) \| (.*) \|$", section, re.MULTILINE)[1:]
 
 
@@ -77,7 +78,7 @@ def rows_of_paper(name: str) -> list[tuple[str, str]]:
 def test_every_item_of_a_paper_is_listed_once(name: str) -> None:
     found: dict[str, list[int]] = {"Table": [], "Fig": []}
     for item, how in rows_of_paper(name):
-        assert how.strip()
+        assert how.split(" | ")[-1].startswith(("✓", "○", "–")), item
         kind = "Table"
         for word in re.findall(r"Table|Fig|\d+(?: \([a-z]\))?", item):
             if word in found:
@@ -89,9 +90,16 @@ def test_every_item_of_a_paper_is_listed_once(name: str) -> None:
     assert sorted(found["Fig"]) == list(range(1, figures + 1))
 
 
-def test_the_commands_that_make_items_exist() -> None:
+def test_tests_that_the_page_names_exist() -> None:
+    named = re.findall(r"`(tests/[^`]*)`", PAGE.read_text())
+    assert len(named) > 8
+    assert all((ROOT / name).exists() for name in named)
+
+
+def test_commands_that_make_items_exist() -> None:
     named = set()
-    for command in re.findall(r"`momentseek ([^`]*)`", (DOCS / "papers.md").read_text()):
+    made_by = "\n".join(how for name in PAPERS for _, how in rows_of_paper(name))
+    for command in re.findall(r"`momentseek ([^`]*)`", made_by):
         words = shlex.split(command)
         found: click.Command = cli
         context = click.Context(cli)

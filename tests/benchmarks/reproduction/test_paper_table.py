@@ -107,7 +107,7 @@ def test_rows_are_what_their_names_say() -> None:
                 config = training_config(table, table.rows[row], simulated, "", Budget()).table()["model"]
                 assert config["moment_endpoints"] is there, row
     assert training_config(table, table.rows["mee-excl"], True, "", Budget()).table()["model"]["endpoints"] is False
-    for name in ("mvmr-2", "mvmr-3", "mvmr-2-activitynet", "mvmr-2-tacos"):
+    for name in ("mvmr-2", "mvmr-3", "mvmr-2-activitynet", "mvmr-3-activitynet", "mvmr-2-tacos"):
         table = read_table(name)
         for row in ("dagger", "crocs-first", "crocs"):
             config = training_config(table, table.rows[row], True, "", Budget()).table()["model"]
@@ -155,7 +155,7 @@ SMALL: dict[str, Any] = {
     ("rows", "sentence"),
     [
         ({"a": {"model": "mmn", "paper": [1, 2]}}, "t: rows.a.paper has 2 figures for 1 columns"),
-        ({"a": {"model": "crocs", "begin": "b"}}, "t: rows.a goes on from 'b', which is no row before it"),
+        ({"a": {"model": "crocs", "begin": "b"}}, "t: rows.a continues from 'b', which is not a row before it"),
         ({"a": {"model": "mmn", "of": "a"}}, "t: rows.a must have one of model, baseline and of"),
         ({"a": {"model": "mmn", "setings": {}}}, "t: rows.a.setings: there is no such key; did you mean 'settings'"),
         ({"a": {"model": "mmn", "use": ["map"]}}, "t: rows.a: there are no settings 'map'"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from momentseek.benchmarks.reproduction.paper_table import PaperTable, parse_table
-from momentseek.benchmarks.reproduction.result import TableResult
+from momentseek.benchmarks.reproduction.result import TableResult, as_table, tie_cell
 from momentseek.benchmarks.reproduction.session import estimate_table, reproduce_table
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
@@ -20,6 +20,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.measuring.evaluate import evaluate
 from momentseek.models.training.folder import TrainingProgress
 from momentseek.models.training.prediction import predict_split
+from momentseek.models.training.session import train_or_read
 
 MAP = {"map_layers": 1, "kernel": 3, "space": 8}
 SECTIONS: dict[str, Any] = {
@@ -212,7 +213,7 @@ def test_systems_that_never_differ_are_tied_everywhere(result: TableResult, tabl
     refused("choose at least two rows", ties, out=out, rows=["mmn"])
 
 
-def test_a_caption_says_the_evaluator_and_every_setting_that_is_not_the_papers(result: TableResult) -> None:
+def test_caption_names_the_evaluator_and_different_settings(result: TableResult) -> None:
     assert "Measured by the protocol mvmr (MVMR's evaluator" in result.caption
     assert "MMN" not in result.differences
     assert "the paper prints no settings" in result.differences
@@ -243,14 +244,23 @@ def test_a_given_run_of_another_row_is_refused(table: PaperTable, data: Path, ou
     (mmn, *_) = sorted((out / "runs").glob("mmn-*"))
     other = with_row(table, "mmn", settings={"train": "val"})
     refused("has the training split train, not val", other, **(asked | {"finished": {"mmn": [mmn]}}))
+    other = with_row(table, "mmn", settings={"power": 1.0})
+    refused("^row mmn: .* has power 0.5, not 1.0; give another run", other, **(asked | {"finished": {"mmn": [mmn]}}))
     films = tmp_path / "films"
     simulate_grounding(films, GroundingSettings(videos=40, video_dim=12, text_dim=8, pool=4, seed=1))
     refused("was trained on other data than", table, **(asked | {"data": films, "finished": {"mmn": [mmn]}}))
 
 
+def test_intervals_are_drawn_by_video(result: TableResult) -> None:
+    assert "R@1, 95 % over videos" in as_table(result).header
+    pairs = [np.repeat(np.random.default_rng(0).random(60) > 0.5, 5).astype(float)]
+    alone, together = (tie_cell([pairs, [np.ones(300)]], True, c) for c in (None, np.repeat(np.arange(60), 5)))
+    assert together.high - together.low > 1.8 * (alone.high - alone.low)
+
+
 def test_rows_that_are_not_told_apart_share_a_letter(result: TableResult) -> None:
     assert all(cell.letters for row in result.rows for cell in row.cells)
-    assert "Rows that share a letter are not told apart" in result.caption
+    assert "Rows that share a letter do not differ significantly" in result.caption
 
 
 def test_an_estimate_trains_nothing_that_stays(table: PaperTable, data: Path, tmp_path: Path) -> None:
@@ -260,6 +270,22 @@ def test_an_estimate_trains_nothing_that_stays(table: PaperTable, data: Path, tm
     assert [(row.label, row.seeds, row.steps) for row in found] == [("first", 2, 2), ("crocs", 2, 2)]
     assert all(row.minutes > 0 for row in found)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_estimate_that_is_stopped_says_so(
+    table: PaperTable, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def train_and_stop(*asked: Any, progress: Any) -> Any:
+        def interrupt(at: TrainingProgress) -> None:
+            progress(at)
+            if at.step == 1:
+                signal.raise_signal(signal.SIGINT)
+
+        return train_or_read(*asked, progress=interrupt)
+
+    monkeypatch.setattr("momentseek.benchmarks.reproduction.session.train_or_read", train_and_stop)
+    with pytest.raises(MomentseekError, match="stopped while mmn was tried; estimate again"):
+        estimate_table(table, data=data, out=tmp_path, seeds=1, rows=["mmn"])
 
 
 def test_what_rates_no_clips_has_no_figure_of_highlights(tmp_path: Path) -> None:

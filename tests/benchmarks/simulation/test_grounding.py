@@ -56,7 +56,7 @@ def _places(films: Path, split: str) -> dict[str, list[float]]:
     return found
 
 
-def test_what_is_learnt_of_places_helps_on_iid_and_misleads_on_ood(films: Path) -> None:
+def test_learnt_locations_help_on_iid_and_mislead_on_ood(films: Path) -> None:
     usual = {text: np.median(where) for text, where in _places(films, "train").items() if len(where) >= 3}
     off = {
         split: np.median([abs(w - usual[t]) for t, ws in _places(films, split).items() if t in usual for w in ws])

@@ -1,4 +1,4 @@
-"""The guideline's examples, told as events (TVR-Ranking, appendix B.1)."""
+"""The guideline's examples as simulated events (TVR-Ranking, appendix B.1)."""
 
 from __future__ import annotations
 

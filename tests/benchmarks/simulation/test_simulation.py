@@ -255,7 +255,7 @@ def test_the_folder_is_sound_data_for_training(small: Small) -> None:
         assert set(data.split("tvr_val").corpus) == set(data.split("tvr_val").truth.videos)
 
 
-def test_streams_show_things_in_one_half_of_the_columns_and_what_is_done_in_the_other() -> None:
+def test_streams_separate_things_and_motion() -> None:
     world = the_world()
     settings = SimulationSettings(videos=10, queries=20, video_dim=64, text_dim=16, streams=True)
     looks = draw_concept_vectors(world, ["door"], settings).looks

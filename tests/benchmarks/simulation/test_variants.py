@@ -68,7 +68,7 @@ def test_an_unknown_variant_is_refused_with_a_near_one() -> None:
         SimulationSettings(variant="camra")
 
 
-def test_a_new_library_searches_videos_that_no_training_list_holds(tmp_path: Path) -> None:
+def test_new_library_searches_videos_without_training_lists(tmp_path: Path) -> None:
     data = Data.open(make(tmp_path, "new-library"))
     listed, searched = set(data.split("train_top40").truth.videos), set(data.split("test").corpus)
     assert len(searched) == 6

@@ -1,17 +1,21 @@
-"""Real captions as pictures, with an encoder that is quick: a fixed random vector for each word."""
+"""Real captions as pictures, with a fast encoder: a fixed random vector for each word."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from momentseek.benchmarks.simulation.truths import full_truth, load_known
 from momentseek.benchmarks.simulation.words_as_pictures import WordPictureSettings, simulate_words
 from momentseek.core.errors import MomentseekError
+from momentseek.core.moments.judgements import Judgements
+from momentseek.measuring.formats import read_truth
 from momentseek.models.features.data import Data
 
 SETTINGS = WordPictureSettings(queries=40, seed=1, video_dim=32)
@@ -90,3 +94,28 @@ def test_clips_of_alike_captions_look_alike(annotations: Path, tmp_path: Path) -
 def test_too_few_captions_are_refused(annotations: Path, tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="fewer than 100 queries"):
         simulate_words(annotations, tmp_path / "out", WordPictureSettings(queries=100), encoder=HashedWords())
+
+
+def rows_of(truth: Judgements) -> Iterator[tuple[int, int, float, float, int]]:
+    columns = (truth.row_query, truth.video, truth.start, truth.end, truth.relevance)
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def test_some_of_the_videos_and_the_true_level_of_every_moment(annotations: Path, tmp_path: Path) -> None:
+    settings = replace(SETTINGS, videos=11)
+    assert simulate_words(annotations, tmp_path / "out", settings, encoder=HashedWords())["videos"] == 11
+    truth, full = read_truth(tmp_path / "out" / "test.json"), full_truth(load_known(tmp_path / "out"), "test")
+    with Data.open(tmp_path / "out") as data:
+        assert len(data.split("test").corpus) == 11
+    captions = {(r["vid_name"], *r["ts"]): r["desc"] for r in map(json.loads, annotations.read_text().splitlines())}
+    known = {}
+    for q, v, s, e, level in rows_of(full):
+        moment = (full.videos[v], s, e)
+        texts = [full.queries[q] if full.queries else "", captions[moment]]
+        cosine = float(np.prod(HashedWords().encode(texts), axis=0).sum())
+        assert level == sum(cosine >= edge for edge in (0.35, 0.5, 0.65, 0.8))
+        known[q, *moment] = int(level)
+    off = [abs(known.get((q, truth.videos[v], s, e), 0) - level) for q, v, s, e, level in rows_of(truth)]
+    assert len(known) > len(truth) * 5
+    assert max(off) <= 2
+    assert np.mean(off) < 0.5

@@ -1,1 +1,1 @@
-"""Asking vision models behind OpenAI-compatible endpoints: for moments, and for judgements of relevance."""
+"""Ask vision models behind OpenAI-compatible endpoints for moments and for judgements of relevance."""

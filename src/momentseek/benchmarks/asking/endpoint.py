@@ -1,4 +1,4 @@
-"""Many requests to one endpoint: several at once, each answer kept on disk, tokens and costs counted."""
+"""Send many requests to one endpoint in parallel, store each answer on disk, and count tokens and costs."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from momentseek.recognition.chat import ChatCompletions, Completion, checked_add
 
 Messages = list[dict[str, Any]]
 GIVE_UP_FAILURES = 5
-"""Requests in a row that may fail, before anything was answered or after, until nothing more is asked."""
+"""Number of consecutive failed requests after which no more are sent."""
 
 
 @dataclass(frozen=True)
 class EndpointRequest:
-    """One question: its id, what identifies it (a change asks again), and how its messages are made."""
+    """One question: its id, its identity (if that changes, it is asked again), and how to build its messages."""
 
     id: str
     identity: str
     messages: Callable[[], Messages]
-    """Makes the messages when they are sent: pictures of thousands of requests would not fit into memory."""
+    """Builds the messages when they are sent, because pictures of thousands of requests would not fit into memory."""
 
     @property
     def digest(self) -> str:
-        """A short hash of what is asked."""
+        """A short hash of the question's identity."""
         return hashlib.sha256(self.identity.encode()).hexdigest()[:24]
 
 
@@ -46,28 +46,28 @@ class EndpointSettings:
     model: str
     timeout: float = 120.0
     jobs: int = 4
-    """Requests at once."""
+    """Number of parallel requests."""
     max_tokens: int = 512
     temperature: float = 0.0
     price: tuple[float, float] | None = None
     """Price of a million tokens sent and of a million received, in any currency."""
 
     def open(self) -> ChatCompletions:
-        """The client; the key comes from the environment."""
+        """Open a client; the key comes from the environment."""
         address, model, key, login = checked_address(self.base_url, self.model)
         return ChatCompletions(address, model, self.timeout, key=key, login=login)
 
 
 @dataclass(frozen=True)
 class EndpointUsage:
-    """What the answers took, those of earlier runs included."""
+    """Tokens, time and cost of all answers, including those of earlier runs."""
 
     requests: int
     failed: int
     prompt_tokens: int
     completion_tokens: int
     seconds: float
-    """Time that requests waited for answers, added up."""
+    """Total waiting time of all requests."""
     cost: float | None = None
 
     def __str__(self) -> str:
@@ -79,14 +79,14 @@ class EndpointUsage:
 
 
 class AnswerJournal:
-    """Answers on disk, one JSON object per line, each written before the next is asked; a torn last line is dropped."""
+    """Answers on disk, one JSON object per line, each saved as soon as it arrives; damaged lines are ignored."""
 
     def __init__(self, path: Path, model: str) -> None:
         self.path, self.model = path, model
         self._lock = threading.Lock()
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Digest → record, of answers that this model gave."""
+        """Return digest → record, for the answers of this model."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
@@ -116,10 +116,10 @@ def ask_all(
     journal: AnswerJournal,
     progress: ShowCount | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Id → record of every request: its answer with what it took, or an ``error`` where it failed.
+    """Return id → record of every request: its answer with tokens and time, or an ``error`` if it failed.
 
-    What the journal holds is not asked again; failures are not kept, so the same call asks for them again. Several
-    failures in a row end it, because an address or a key is wrong then.
+    Answers in the journal are not requested again. Failures are not stored, so the same call retries them. Several
+    consecutive failures raise an error, because then the address or the key is probably wrong.
     """
     known = journal.read()
     records = {r.id: known[r.digest] for r in requests if r.digest in known}
@@ -146,7 +146,7 @@ def ask_all(
 def _outcomes(
     pool: ThreadPoolExecutor, todo: Sequence[EndpointRequest], client: ChatCompletions, settings: EndpointSettings
 ) -> Iterator[tuple[EndpointRequest, dict[str, Any]]]:
-    """Requests with their outcomes, as they finish; only a few are under way at a time."""
+    """Yield requests with their outcomes as they finish; only ``jobs`` of them run at a time."""
     waiting: dict[Future[dict[str, Any]], EndpointRequest] = {}
     rest = iter(todo)
     while True:
@@ -177,7 +177,7 @@ def _ask(request: EndpointRequest, client: ChatCompletions, settings: EndpointSe
 
 
 def count_usage(records: Sequence[Mapping[str, Any]], settings: EndpointSettings) -> EndpointUsage:
-    """The tokens, time and cost of some answers."""
+    """Add up the tokens, time and cost of some answers."""
     sent, received = (sum(int(r.get(key) or 0) for r in records) for key in ("prompt_tokens", "completion_tokens"))
     cost = None
     if settings.price is not None:

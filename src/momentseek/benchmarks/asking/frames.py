@@ -1,4 +1,4 @@
-"""Frames of a video for a model: as many, as large and as good as a budget allows, each with its time."""
+"""Frames of a video for a model, each with its time, within a budget of number, size and quality."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class FrameBudget:
     """How much of a video a request may send."""
 
     frames: int = 16
-    """Frames at most, evenly over the stretch that is asked about."""
+    """Maximum number of frames, evenly spaced over the span in question."""
     per_second: float = 1.0
-    """Frames per second at most, so that short videos are not sent many times over."""
+    """Maximum number of frames per second, so that short videos do not send nearly equal frames."""
     long_side: int = 512
-    """Pixels of the longer side."""
+    """Length of the longer side, in pixels."""
     quality: int = 80
     """Quality of the JPEG, from 1 to 95."""
 
@@ -38,7 +38,7 @@ class FrameBudget:
             raise MomentseekError(f"{parameter('per_second', self.per_second)} must be above 0")
 
     def times(self, start: float, end: float) -> list[tuple[float, float]]:
-        """The stretches of which one frame each is sent.
+        """Divide a span into parts; one frame of each is sent.
 
         >>> FrameBudget(frames=3).times(10.0, 16.0), FrameBudget().times(0.0, 0.5)
         ([(10.0, 12.0), (12.0, 14.0), (14.0, 16.0)], [(0.0, 0.5)])
@@ -49,7 +49,7 @@ class FrameBudget:
 
 
 def find_video(folder: Path, name: str) -> Path:
-    """The file of a video in a folder: of that name, or of that name and a video's ending."""
+    """Find the file of a video in a folder, by its name with or without a video extension."""
     plain = folder / name
     if plain.is_file():
         return plain
@@ -64,7 +64,7 @@ def _escape(name: str) -> str:
 
 
 def picture_parts(path: Path, start: float, end: float, budget: FrameBudget) -> list[dict[str, Any]]:
-    """The frames of a stretch as parts of a chat message: each one's time in words, then the picture as JPEG."""
+    """Return the frames of a span as parts of a chat message: each frame's time as text, then the picture as JPEG."""
     parts: list[dict[str, Any]] = []
     with closing(sparse_frames(path, budget.times(start, end))) as frames:
         for frame in frames:

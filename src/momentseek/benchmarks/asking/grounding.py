@@ -1,4 +1,4 @@
-"""Asking a vision model for the moments of a truth's queries, each in the query's video; the answers stay in prose."""
+"""Ask a vision model for the moments of a truth's queries, each in the query's video, and store its prose answers."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ PROMPTS = {
         "{query}\nAnswer in one line: from START to END seconds. If it does not happen, answer: not in the video."
     ),
 }
-"""Name → question; a file of one's own has {query} and {duration} in the same places."""
+"""Name → prompt; a custom prompt file uses {query} and {duration} in the same way."""
 
 
 @dataclass(frozen=True)
 class AskedAnswers:
-    """What asking for moments resulted in."""
+    """The file of answers, a report on them, and what they cost."""
 
     path: Path
     report: AnswerReport
@@ -63,7 +63,7 @@ class GroundingOptions:
     """Ask only about the first N queries."""
 
     def question(self) -> str:
-        """The prompt's text: one of ours by name, or that of a file."""
+        """Return the text of the prompt: a built-in one by name, or that of a file."""
         if self.prompt in PROMPTS:
             return PROMPTS[self.prompt]
         try:
@@ -78,7 +78,7 @@ class GroundingOptions:
                 f"{self.prompt}: write braces only as {{query}} and {{duration}}, others twice ({e})"
             ) from None
         if "{query" not in text:
-            raise MomentseekError(f"{self.prompt}: does not say where the query goes; write {{query}}")
+            raise MomentseekError(f"{self.prompt}: has no place for the query; write {{query}}")
         return text
 
 
@@ -93,8 +93,8 @@ def ask_moments(
 ) -> AskedAnswers:
     """Ask about every query of a truth in its video, and write the answers to ``out`` as JSON Lines.
 
-    The video is that of the query's most relevant judged moment (also one of relevance 0), or the first of its pool.
-    Answers are kept in ``OUT.partial.jsonl`` until all are there, so that the same call continues after a stop.
+    The video is that of the query's most relevant judged moment (even of relevance 0), or the first of its pool.
+    Answers are kept in ``OUT.partial.jsonl`` until all have arrived, so that the same call continues after a stop.
     """
     options = options or GroundingOptions()
     if not truth.queries or not any(truth.queries):
@@ -130,7 +130,7 @@ def ask_moments(
 
 
 def query_videos(truth: Judgements) -> dict[str, str]:
-    """Query → the video to ask about."""
+    """Return query → the video to ask about."""
     order = np.lexsort((-truth.relevance.astype(np.int64), truth.row_query))
     found = {}
     for i, query in enumerate(truth.query_ids):

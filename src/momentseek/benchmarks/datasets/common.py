@@ -1,8 +1,8 @@
-"""What all dataset protocols share: recorded decisions, words of a text, and similar captions.
+"""Helpers of all dataset protocols: recorded decisions, words of a text, and similar captions.
 
-Papers count words differently. A word here is a run of letters and digits, apostrophes inside it included
-(``Rachel's``, ``don't``); TVR's Table 1 counts punctuation marks as well, which ``tokens`` does: it gives that table's
-averages for Charades-STA (7.2) and DiDeMo (8.0).
+Papers count words differently. Here, a word is a sequence of letters and digits that may contain apostrophes
+(``Rachel's``, ``don't``). TVR's Table 1 also counts punctuation marks; so does ``tokens``, which reproduces that
+table's averages for Charades-STA (7.2) and DiDeMo (8.0).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from momentseek.core.progress import ShowCount
 from momentseek.models.features.data import DATA_FILE
 
 ShowProgress = Callable[[str], AbstractContextManager[ShowCount | None]]
-"""Opens a progress display with a label; work reports to what it gives."""
+"""Opens a progress display with a label, and returns the function to report progress to."""
 
 
 def no_progress(_: str) -> AbstractContextManager[None]:
@@ -40,16 +40,16 @@ def no_progress(_: str) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltDataset:
-    """What a protocol made: files to write, a summary for programs and one for people, and notes about the data."""
+    """The result of a protocol: files to write, a summary for programs and one for people, and notes on the data."""
 
     files: Mapping[str | PathLike[str], bytes]
     summary: Mapping[str, Any]
     text: str
     notes: Sequence[str] = ()
     about: Mapping[str, str] = field(default_factory=dict)
-    """What to add where a written file is named."""
+    """Written file → a remark to print after its name."""
     work_file: Path | None = None
-    """A file of unfinished work that is not needed any more once the others are written."""
+    """A file of unfinished work that is deleted once the others are written."""
 
     def write(self) -> None:
         """Write all files or none."""
@@ -69,7 +69,7 @@ class Decision:
 
 
 def as_json_lines(decisions: Iterable[Decision]) -> bytes:
-    """The bytes of a report: JSON Lines, one decision each."""
+    """Return the bytes of a report: JSON Lines, one decision each."""
     return "".join(json.dumps(asdict(d), ensure_ascii=False) + "\n" for d in decisions).encode()
 
 
@@ -91,7 +91,7 @@ TOKEN_PATTERN = re.compile(r"\w+|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, in order.
+    """Return the words of a text in lower case, in order.
 
     >>> words("Rachel's dog doesn't bark, twice.")
     ["rachel's", 'dog', "doesn't", 'bark', 'twice']
@@ -100,7 +100,7 @@ def words(text: str) -> list[str]:
 
 
 def tokens(text: str) -> list[str]:
-    """The words and punctuation marks of a text in lower case, as TVR's Table 1 counts them.
+    """Return the words and punctuation marks of a text in lower case, as TVR's Table 1 counts them.
 
     >>> tokens("She sits, he stands.")
     ['she', 'sits', ',', 'he', 'stands', '.']
@@ -109,7 +109,7 @@ def tokens(text: str) -> list[str]:
 
 
 def normalise(text: str) -> str:
-    """Reduce a text to its words, so that texts are equal that differ only in case, punctuation and spacing.
+    """Reduce a text to its words, so that texts that differ only in case, punctuation and spacing become equal.
 
     >>> normalise("  Sit   DOWN! ")
     'sit down'
@@ -118,7 +118,7 @@ def normalise(text: str) -> str:
 
 
 BLOCK_BYTES = 64 << 20
-"""Bytes of scores in memory at a time, unless ``block`` says otherwise."""
+"""Default size of the scores held in memory at a time, in bytes."""
 
 
 def top_similar(
@@ -129,7 +129,7 @@ def top_similar(
     block: int | None = None,
     groups: IntArray | None = None,
 ) -> tuple[IntArray, NDArray[np.float32]]:
-    """Find for every query the ``k`` captions of the largest dot product, best first; ties by the smaller index.
+    """Find for every query the ``k`` captions with the largest dot product, best first; ties by the smaller index.
 
     With rows of length 1 the score is the cosine, :math:`sim(q, m.c)` of TVR-Ranking §3.2. There are
     ``min(k, len(captions))`` columns. ``block`` is the number of queries scored at a time. ``groups`` numbers the
@@ -162,9 +162,9 @@ def top_similar(
 
 
 def distinct_rows(rows: NDArray[np.float32]) -> tuple[NDArray[np.float32], IntArray]:
-    """Find the distinct rows, in order of first appearance, and each row's place among them.
+    """Find the distinct rows, in order of first appearance, and each row's position among them.
 
-    A matrix product may round equal rows differently at the edge of a tile; multiplied once, they tie exactly.
+    A matrix product may round equal rows differently at the edge of a tile; if multiplied once, they tie exactly.
 
     >>> distinct_rows(np.array([[1, 2], [3, 4], [1, 2]], np.float32))[1].tolist()
     [0, 1, 0]
@@ -181,7 +181,7 @@ def take_largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray
     """Find the ``k`` largest values of every row: their columns and the values, best first; ties by the smaller column.
 
     ``argpartition`` alone may keep any of several equal values at the border, so rows in which the k-th value also
-    stands outside the chosen columns are sorted whole.
+    occurs outside the chosen columns are sorted separately.
 
     >>> take_largest(np.array([[0.5, 0.9, 0.5, 0.5]], np.float32), 2)[0].tolist()
     [[1, 0]]
@@ -203,7 +203,7 @@ def take_largest(scores: NDArray[np.float32], k: int) -> tuple[IntArray, NDArray
 
 
 def group_members(groups: IntArray) -> IntArray:
-    """The places of each group's members, a row per group, ascending; -1 fills short rows.
+    """Return the positions of each group's members, a row per group, ascending; short rows are padded with -1.
 
     >>> group_members(np.array([0, 1, 0])).tolist()
     [[0, 2], [1, -1]]
@@ -235,10 +235,10 @@ def take_largest_groups(scores: NDArray[np.float32], k: int, members: IntArray) 
 
 @contextmanager
 def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
-    """Give an empty folder to fill and move its files to ``out`` at the end; after an error nothing is left of it.
+    """Yield an empty folder to fill, and move its files to ``out`` at the end; after an error, nothing is left.
 
-    An ``out`` that is not empty is refused unless ``force`` is true; then files of the same names are replaced and
-    others left alone.
+    An ``out`` that is not empty raises an error unless ``force`` is true; then files of the same names are replaced and
+    others are kept.
     """
     target = Path(out)
     check_target(target, force)
@@ -257,7 +257,7 @@ def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[P
 
 
 def check_target(target: Path, force: bool) -> None:
-    """Refuse a target that is a file, or a folder that is not empty unless ``force`` is true."""
+    """Raise an error for a target that is a file, or a folder that is not empty unless ``force`` is true."""
     if target.exists() and not target.is_dir():
         raise MomentseekError(f"{target}: is a file; give the name of a folder ({parameter('out')})")
     if not force and target.is_dir() and any(target.iterdir()):
@@ -267,7 +267,7 @@ def check_target(target: Path, force: bool) -> None:
 
 
 def _move(folder: Path, target: Path) -> None:
-    """Move the files; ``data.toml``, which makes a folder a corpus, is removed first and arrives last."""
+    """Move the files; ``data.toml``, which makes a folder a corpus, is removed first and moved last."""
     try:
         target.mkdir(exist_ok=True)
         (target / DATA_FILE).unlink(missing_ok=True)

@@ -1,11 +1,11 @@
-"""EMScore: how well a sentence fits a video, by CLIP's vectors of its words and of the frames (MVMR, section 4.2).
+"""EMScore: how well a sentence matches a video, by CLIP's vectors of its words and of frames (MVMR, section 4.2).
 
 .. math:: P = \\frac{\\sum_w idf(w) \\max_f w \\cdot f}{\\sum_w idf(w)}, \\quad
           R = \\frac{1}{|F|} \\sum_f \\max_w f \\cdot w, \\quad
           EMScore = \\frac{1}{2} \\left( \\frac{2 P R}{P + R} + \\cos(s, \\bar f) \\right)
 
-with words w and frames f of length 1, the marks around a sentence among its words, the whole sentence s and the mean of
-the frames (Shi et al., CVPR 2022, eq. 1 to 6). ``idf(w) = log((n + 1) / (c + 1))`` of the c among n sentences with w.
+with words w (including the start and end tokens) and frames f of length 1, the whole sentence s and the mean of the
+frames (Shi et al., CVPR 2022, eq. 1 to 6). ``idf(w) = log((n + 1) / (c + 1))`` if c of n sentences contain w.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TEXTS_AT_ONCE = 256
 
 
 def emscores(words: Vectors, weights: FloatArray, sentence: Vectors, frames: Vectors, begin: IntArray) -> FloatArray:
-    """(videos,): the EMScore of a sentence with videos, whose frames lie one after another from ``begin`` on.
+    """Return the EMScore of a sentence with each video; the frames of video i start at row ``begin[i]``.
 
     >>> words, frames = np.eye(2, dtype=np.float32), np.array([[1, 0], [0.6, 0.8], [0, 1]], np.float32)
     >>> emscores(words, np.array([1.0, 3.0]), words[1], frames, np.array([0, 2])).round(3).tolist()
@@ -50,7 +50,7 @@ def emscores(words: Vectors, weights: FloatArray, sentence: Vectors, frames: Vec
 
 
 def inverse_frequencies(sentences: Sequence[IntArray]) -> dict[int, float]:
-    """``log((n + 1) / (c + 1))`` of every token of n sentences, c of which hold it.
+    """Return ``log((n + 1) / (c + 1))`` for every token of n sentences, c of which contain it.
 
     >>> {token: round(value, 3) for token, value in inverse_frequencies([np.array([1, 2, 2]), np.array([1])]).items()}
     {1: 0.0, 2: 0.405}
@@ -60,7 +60,7 @@ def inverse_frequencies(sentences: Sequence[IntArray]) -> dict[int, float]:
 
 
 def emscore_of(truth: Judgements, frames: str, clip: str | None, progress: ShowCount | None = None) -> VisualScore:
-    """EMScore of a truth's queries with videos.
+    """Return a function that computes the EMScore of a truth's queries with videos.
 
     ``frames`` is an HDF5 file with CLIP's vectors of each video's frames, ``clip`` the Hugging Face folder of the same
     CLIP, whose text tower reads the words.

@@ -1,8 +1,8 @@
-"""Datasets in the form of Hugging Face ``datasets``: folders that ``load_dataset`` takes, and what it saved to disk.
+"""Datasets for Hugging Face ``datasets``: write folders for ``load_dataset``, and read what it saved to disk.
 
 A folder has a dataset card (README.md, whose header names the splits' files) and one Parquet file per split, with the
-columns of our own format. Read are such folders, with Parquet or JSON Lines, and folders of ``save_to_disk`` (Arrow).
-The package ``datasets`` itself is not needed, only pyarrow.
+columns of the native format. Such folders can be read, with Parquet or JSON Lines, and also folders of
+``save_to_disk`` (Arrow). Only pyarrow is needed, not the package ``datasets``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = {
     "video": "the video's name; null for a query without moments",
     "start": "seconds",
     "end": "seconds",
-    "relevance": "how well the moment answers the query, 0 to 4; 1 where there are no levels",
+    "relevance": "how well the moment answers the query, 0 to 4; 1 if there are no levels",
     "duration": "the video's length in seconds",
     "agreement": "moments that a prediction must match to count",
     "pool": "videos that the query is searched in",
@@ -81,7 +81,7 @@ def _table(truth: Judgements, pyarrow: Any) -> Any:
 
 
 def dataset_card(splits: Mapping[str, Judgements], columns: Sequence[str], name: str, license: str | None) -> str:
-    """The README.md: a header that ``datasets`` reads, and what people should know.
+    """Return the README.md: a header that ``datasets`` reads, and information for people.
 
     >>> card = dataset_card({"test": Judgements.from_rows([("q", "v", 0, 1, 1)])}, ["video"], "mine", None)
     >>> card.splitlines()[4:8]
@@ -110,7 +110,7 @@ def dataset_card(splits: Mapping[str, Judgements], columns: Sequence[str], name:
 def import_folder(
     folder: str | os.PathLike[str], split: str | None = None, *, rename: Mapping[str, str] | None = None
 ) -> Judgements:
-    """The judgements of a split; ``rename`` gives our names to other columns, as in ``{"vid": "video"}``."""
+    """Read the judgements of a split; ``rename`` maps other columns to native names, as in ``{"vid": "video"}``."""
     root = Path(folder)
     found = find_splits(root)
     if split is None and len(found) == 1:
@@ -132,7 +132,7 @@ def import_folder(
 
 
 def find_splits(root: Path) -> dict[str, list[Path]]:
-    """Split → its files, in order: Arrow of ``save_to_disk``, or the Hub's Parquet or JSON Lines."""
+    """Return split → its files, in order: Arrow of ``save_to_disk``, or the Hub's Parquet or JSON Lines."""
     if not root.is_dir():
         raise MomentseekError(f"{root}: there is no such folder; give the one of a dataset")
     found: dict[str, list[Path]] = {}
@@ -170,7 +170,7 @@ def _columns(path: Path) -> dict[str, list[Any]]:
 
 
 def export_files(given: Sequence[str], out: str, *, name: str | None = None, license: str | None = None) -> str:
-    """Export files given as ``SPLIT=FILE``; what was written, in words."""
+    """Export files given as ``SPLIT=FILE``, and describe what was written."""
     splits = {}
     for text in given:
         split, sign, path = text.partition("=")

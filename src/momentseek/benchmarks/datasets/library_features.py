@@ -1,10 +1,10 @@
-"""A library's vectors as a data folder to train on: features of one's own videos, as the community keeps them.
+"""Export a library's vectors as a data folder for training on one's own videos, in the community's layouts.
 
 The layout is HDF5 files (TVR and its successors), or folders with an npz file per video and query (Moment-DETR).
 
 A clip's video features are the library's vector of its frame, its subtitle features the mean of the vectors of the
-cues that overlap it (``trained.subtitles``), a query's features a row per token. Adding videos with the
-trained model makes exactly these features again, so ``data.toml`` says which encoders made them.
+cues that overlap it, and a query's features one row per token. Adding videos with the trained model computes exactly
+the same features, so ``data.toml`` records which encoders made them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class LibraryFeatures:
-    """What was written: the folder, and the numbers of videos, clips, cues and queries."""
+    """The written folder, and its numbers of videos, clips, cues and queries."""
 
     folder: Path
     videos: int
@@ -67,12 +67,14 @@ def write_library_features(
     *,
     layout: str = "hdf5",
     own_text: bool = False,
+    preset: str = "",
     force: bool = False,
 ) -> LibraryFeatures:
     """Write the features of all videos of a library, and of the queries of ``truths`` (split → file), as a data folder.
 
-    Queries are rows of MiniLM's tokens, or with ``own_text`` one row of the picture encoder's own text side, in the
-    space of its pictures. Without ``truths`` there are features alone, and no data.toml.
+    Queries are rows of MiniLM's tokens, or with ``own_text`` one row from the picture encoder's own text encoder, in
+    the space of its pictures. Without ``truths``, only features are written, and no data.toml. ``preset`` names the
+    default settings for training.
 
     The folder is written completely or not at all. Videos that the truths name must be in the library, by their file's
     name, with or without its folder and extension; the library's other videos are searched too.
@@ -91,7 +93,7 @@ def write_library_features(
             f"{library.path}: {count(status.unseen, 'video')} wait for {status.second_encoder}, and have half of their "
             "features; run first: momentseek encode"
         )
-    read = {split: _read_truth(path) for split, path in truths.items()}
+    read = {split: read_split(path) for split, path in truths.items()}
     keys = _feature_keys(videos, read)
     durations = _durations(videos, keys, read)
     encode, text = _query_encoder(library, own_text)
@@ -113,7 +115,7 @@ def write_library_features(
             corpus = {keys[video.id]: [durations[video.id], number] for number, video in enumerate(videos)}
             (temporary / CORPUS_FILE).write_text(json.dumps(corpus, indent=0) + "\n", encoding="utf-8")
             if truths:
-                settings = _data_toml(library, truths, names, {"video": made_by, "subtitle": said}, text)
+                settings = _data_toml(library, truths, names, {"video": made_by, "subtitle": said}, text, preset)
                 (temporary / DATA_FILE).write_text(settings, encoding="utf-8")
     except OSError as e:
         raise MomentseekError(f"{out}: cannot be written ({e.strerror or e}); check the folder") from None
@@ -122,7 +124,8 @@ def write_library_features(
     return LibraryFeatures(out, len(videos), clips, sum(video.cues for video in videos), queries)
 
 
-def _read_truth(path: Path) -> Judgements:
+def read_split(path: Path) -> Judgements:
+    """Read the annotations of a split, which must have the texts of their queries."""
     truth = read_truth(path)
     if truth.queries is None:
         raise MomentseekError(f"{path}: does not hold the text of its queries, which must be encoded")
@@ -130,11 +133,11 @@ def _read_truth(path: Path) -> Judgements:
 
 
 def _feature_keys(videos: Sequence[Video], truths: Mapping[str, Judgements]) -> dict[int, str]:
-    """Video id → the name its features go by: as the truths call it, else its file's name."""
+    """Return video id → the name of its features: the name in the truths, else that of its file."""
     called: dict[str, list[int]] = {}
     for video in videos:
         path = PurePosixPath(video.name)
-        for name in {video.name, str(path.with_suffix("")), path.name, path.stem}:
+        for name in {video.name, str(path.with_suffix("")), path.name, path.stem, f"{path.stem}-{video.id}"}:
             called.setdefault(name, []).append(video.id)
     keys: dict[int, str] = {}
     missing: list[str] = []
@@ -168,7 +171,7 @@ def _feature_keys(videos: Sequence[Video], truths: Mapping[str, Judgements]) -> 
 
 
 def _durations(videos: Sequence[Video], keys: Mapping[int, str], truths: Mapping[str, Judgements]) -> dict[int, float]:
-    """Seconds of each video; a truth may round its last moment's end up by less than a clip, and not by more."""
+    """Return the seconds of each video; a truth's moment may end up to a clip later, due to rounding."""
     last: dict[str, float] = {}
     for truth in truths.values():
         for code, end in zip(truth.video.tolist(), truth.end.tolist(), strict=True):
@@ -204,9 +207,10 @@ def _subtitle_features(
     for video in videos:
         vectors = vectors_of(segments, video.id) if video.cues else None
         times = [(cue.start, cue.end) for cue in library.catalog.own_cues(video.id, SPEECH)]
-        if vectors is not None and len(vectors) != len(times):
+        if vectors is not None and len(vectors) < len(times):
             raise MomentseekError(f"{library.path}: video {video.name} is damaged; run momentseek verify --repair")
-        yield keys[video.id], said_in_clips(times, vectors, video.clips, library.clip_seconds, dim)
+        cues = None if vectors is None else vectors[: len(times)]  # vectors of passages follow
+        yield keys[video.id], said_in_clips(times, cues, video.clips, library.clip_seconds, dim)
 
 
 TextRows = Callable[[Sequence[str]], Sequence[Array]]
@@ -214,14 +218,14 @@ TextRows = Callable[[Sequence[str]], Sequence[Array]]
 
 
 def _query_encoder(library: LibraryStore, own_text: bool) -> tuple[TextRows, dict[str, Any]]:
-    """What encodes queries, and what data.toml says of it."""
+    """Return the function that encodes queries, and its description for data.toml."""
     if own_text:
         vision = library.encoders.vision
 
         def encode(texts: Sequence[str]) -> list[Array]:
             return [row[None] for row in vision.encode(list(texts))]
 
-        return encode, {}  # a library gives a model's queries words alone, so that it could not be served
+        return encode, {}  # a library only encodes queries as words, so it could not serve this model
     words = text_encoder(SPEECH_ENCODER)
     if not isinstance(words, WordEncoder):
         raise MomentseekError(
@@ -244,7 +248,7 @@ def _write_hdf5(folder: Path, name: str, _: str, rows: Iterator[tuple[str, Array
 
 
 def _write_npz(folder: Path, name: str, key: str, rows: Iterator[tuple[str, Array]]) -> str:
-    """Write a folder of npz files; the files of queries are called ``qid<N>``, as Moment-DETR's."""
+    """Write a folder of npz files; the files of queries are called ``qid<N>``, like Moment-DETR's."""
     before = QUERY_PREFIX if key != "features" else ""
     write_npz_folder(folder / f"{name}_features", ((f"{before}{one}", {key: table}) for one, table in rows))
     return f"{name}_features"
@@ -260,8 +264,9 @@ def _data_toml(
     names: Mapping[str, str],
     sources: Mapping[str, EncoderRow | None],
     text: Mapping[str, Any],
+    preset: str,
 ) -> str:
-    """``data.toml``: the feature files, which encoders made them, and the splits."""
+    """Return ``data.toml``: the feature files, the encoders that made them, and the splits."""
     encoders: dict[str, Any] = {
         kind: {"spec": row.spec, "fingerprint": row.fingerprint, "dim": row.dim}
         for kind, row in sources.items()
@@ -272,6 +277,7 @@ def _data_toml(
     return tomli_w.dumps(
         {
             "name": f"library {library.path.name}",
+            **({"preset": preset} if preset else {}),
             "clip_seconds": library.clip_seconds,
             "features": kinds,
             "encoders": encoders,

@@ -1,9 +1,9 @@
-"""MVMR: make every query of a grounding dataset search many videos (sections 4 and 5 of the paper).
+"""MVMR: give every query of a grounding dataset a pool of many videos to search (sections 4 and 5 of the paper).
 
-A query's pool holds its own video, up to k others whose sentence says the same (similarity at least t+; its moment
-becomes a further positive), and negatives none of whose sentences come near (largest similarity below t-). Where
-visual scores are given, a positive must fit the query as well as golden pairs do on average, and a negative must
-fit it worse than text-negative pairs do on average.
+A query's pool has its own video, up to k others with a sentence that says the same (similarity at least t+; its moment
+becomes another positive), and negatives without any similar sentence (largest similarity below t-). If visual scores
+are given, a positive must match the query at least as well as golden pairs do on average, and a negative must match it
+worse than text-negative pairs do on average.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class MassiveSettings:
     """The settings of a massive dataset (MVMR, section 5); defaults are those for Charades-STA and ActivityNet."""
 
     pool: int = 50
-    """Number of videos in which a query is searched, including its own."""
+    """Number of videos that are searched for a query, including its own."""
     positives: int = 4
-    """Further videos that also answer the query, at most (the paper counts the own one too: k = 5)."""
+    """Maximum number of other videos that also answer the query (the paper counts its own too: k = 5)."""
     text_positive: float = 0.9
     text_negative: float = 0.5
     candidates: int = 20
-    """Number of similar videos that are considered as positives, at most."""
+    """Maximum number of similar videos that are considered as positives."""
     seed: int = 0
     keep_undistracted: bool = False
-    """Whether to keep queries whose pool holds only videos that answer them."""
+    """Whether to keep queries whose pool has only videos that answer them."""
 
     def __post_init__(self) -> None:
         if self.pool < 2:
@@ -62,12 +62,12 @@ class MassiveSettings:
 
 
 def draw_lots(names: Sequence[str], seed: int) -> Lots:
-    """Draw a random 64-bit number per name (of videos or queries), by the seed."""
+    """Draw a random 64-bit number per name (of videos or queries) from the seed."""
     return np.array([_number(f"{seed}\0{name}") for name in names], dtype=np.uint64)
 
 
 def query_lots(lots: Lots, query: str) -> Lots:
-    """The lots for one query (or another purpose), by its name.
+    """Return the random numbers for one query (or another purpose), by its name.
 
     >>> lots = draw_lots(["a", "b", "c"], seed=0)
     >>> bool((query_lots(lots, "q1") == query_lots(lots, "q1")).all()), bool((query_lots(lots, "q2") == lots).any())
@@ -88,7 +88,7 @@ def _mix(x: Lots) -> Lots:
 
 
 VisualScore = Callable[[str, Sequence[str]], FloatArray]
-"""Gives, for a query id and videos, one score per video; NaN if unknown."""
+"""Returns one score per video for a query id and videos; NaN if unknown."""
 
 
 def read_visual_scores(path: str | os.PathLike[str]) -> VisualScore:
@@ -139,7 +139,7 @@ def _read_lines(path: str | os.PathLike[str]) -> VisualScore:
 
 @dataclass(frozen=True, slots=True)
 class QueryPool:
-    """The pool of one query: videos (places in the truth's ``videos``), and for each positive its source query."""
+    """The pool of one query: videos (positions in the truth's ``videos``), and each positive's source query."""
 
     query: int
     positives: tuple[int, ...]
@@ -150,7 +150,7 @@ class QueryPool:
 
 @dataclass(frozen=True)
 class VisualFilter:
-    """Visual scores, with the mean scores of golden and of negative pairs by which pools are filtered."""
+    """Visual scores, and the mean scores of golden and negative pairs that pools are filtered by."""
 
     score: VisualScore
     golden: float
@@ -190,7 +190,7 @@ def build_massive(
 
 
 def require_videos(data: MassiveSource, settings: MassiveSettings) -> None:
-    """Refuse pools that are larger than the collection, since no query could fill them."""
+    """Raise an error for pools that are larger than the collection."""
     videos = len(data.truth.videos)
     if videos < settings.pool:
         raise MomentseekError(
@@ -200,7 +200,7 @@ def require_videos(data: MassiveSource, settings: MassiveSettings) -> None:
 
 
 def as_truth(result: MassiveDataset) -> Judgements:
-    """The kept queries as ground truth: own moments first, then the positives', and pools in that order too."""
+    """Return the kept queries as ground truth: own moments first, then the positives'; pools are in the same order."""
     truth = result.data.truth
     assert truth.queries is not None
     rows: list[int] = []
@@ -309,6 +309,6 @@ def _visual_scores(visual: VisualFilter, data: MassiveSource, name: str, videos:
 
 
 def _most_similar(data: MassiveSource, sentences: SimilarityScores, video: int) -> int:
-    """The query of the video that made it a positive; the earliest of equals."""
+    """Return the query of the video that made it a positive; the first one of equals."""
     own = data.by_video[data.bounds[video] : data.bounds[video + 1]]
     return int(own[np.argmax(sentences[own])])

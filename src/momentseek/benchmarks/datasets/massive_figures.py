@@ -1,4 +1,4 @@
-"""Figures of the scores by which pools are made, of any scorer of texts and of videos (MVMR, Figures 3, 4, 6 and 7)."""
+"""Figures of the text and visual scores that pools are based on (MVMR, Figures 3, 4, 6 and 7)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_SENTENCES = 1200
-"""Sentences that are placed on the map and compared with each other; of more, ones spread over the file."""
+"""Maximum number of sentences on the map; if there are more, a sample spread over the file is used."""
 PERPLEXITY = 30.0
 BINS = 50
 VISUAL_QUERIES = 500
-"""Queries whose visual scores are drawn; of more, ones spread over the file."""
+"""Maximum number of queries whose visual scores are drawn; if there are more, a sample spread over the file is used."""
 MASSIVE_FIGURES = ("similarity-map", "similarity-histogram", "cohesiveness", "visual-scores", "judged-pairs")
 """The names of all figures that ``draw_massive`` may draw."""
 
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Pairs of sentences with the score that people gave them, such as STS16's from 0 to 5."""
+    """Pairs of sentences with scores by people, such as STS16's from 0 to 5."""
 
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -64,10 +64,10 @@ def draw_massive(
     target: str | None = None,
     judged: tuple[JudgedPairs, FloatArray] | None = None,
 ) -> dict[str, bytes]:
-    """Draw what there are scores for, as PNG and SVG; bytes by file name.
+    """Draw the figures that there are scores for, as PNG and SVG; return bytes by file name.
 
-    ``scorer`` names the scorer of texts, ``target`` is the sentence that the map compares all with (without it, the one
-    that most are similar to), and ``judged`` are pairs with the scorer's similarities. The map needs scikit-learn.
+    ``scorer`` names the text similarity, ``target`` is the sentence that the map compares all others with (default: the
+    one with most similar sentences), and ``judged`` has pairs with their similarities. The map needs scikit-learn.
     """
     texts = _spread(result.data.texts, MAX_SENTENCES)
     texts = [*texts, target] if target is not None and target not in texts else texts
@@ -86,13 +86,13 @@ def draw_massive(
 
 
 def check_map_target(target: str | None, texts: Sequence[str]) -> None:
-    """Refuse a sentence for the map that no query has."""
+    """Raise an error if no query has the sentence for the map."""
     if target is not None and target not in texts:
         raise MomentseekError(f"no query says {target!r}; {did_you_mean(target, texts)}")
 
 
 def map_figure(scores: SimilarityScores, texts: Sequence[str], chosen: int, scorer: str) -> Figure:
-    """Sentences placed by t-SNE of their similarities, coloured by that to one of them (Figure 3 (a))."""
+    """Draw sentences by t-SNE of their similarities, coloured by their similarity to one of them (Figure 3 (a))."""
     tsne = optional_module("sklearn.manifold", "demo").TSNE
     distance = np.clip(1 - (scores + scores.T) / 2, 0, None).astype(np.float64)
     np.fill_diagonal(distance, 0)
@@ -112,7 +112,7 @@ def map_figure(scores: SimilarityScores, texts: Sequence[str], chosen: int, scor
 
 
 def histogram_figure(result: MassiveDataset, scores: SimilarityScores, scorer: str) -> Figure:
-    """Similarities of pairs of different sentences, with both thresholds (Figure 3 (b))."""
+    """Draw the similarities of pairs of different sentences, with both thresholds (Figure 3 (b))."""
     pairs = scores[np.triu_indices(len(scores), 1)]
     figure, axes = subplots(1, 1, 5.2, 3.0)
     ax = axes[0][0]
@@ -134,7 +134,7 @@ def histogram_figure(result: MassiveDataset, scores: SimilarityScores, scorer: s
 
 
 def cohesiveness_figure(sides: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """Words by the share of a set's other videos that have them, of positive and negative sets (Figure 4)."""
+    """Draw words by the share of a set's other videos that have them, for positive and negative sets (Figure 4)."""
     figure, axes = subplots(1, 1, 5.2, 3.0)
     ax = axes[0][0]
     for i, (name, side) in enumerate(sides.items()):
@@ -149,7 +149,7 @@ def cohesiveness_figure(sides: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def visual_figure(result: MassiveDataset) -> Figure:
-    """Visual scores of queries with their own videos and with the negatives of their pools (Figure 3 (c))."""
+    """Draw visual scores of queries with their positives and with the negatives of their pools (Figure 3 (c))."""
     assert result.visual is not None
     data, names = result.data, result.data.truth.videos
     sides: dict[str, list[float]] = {"own video and positives": [], "negatives": []}
@@ -175,7 +175,7 @@ def visual_figure(result: MassiveDataset) -> Figure:
 
 
 def judged_figure(result: MassiveDataset, judged: JudgedPairs, found: FloatArray, scorer: str) -> Figure:
-    """The scorer's similarity by the score that people gave, as wide as there are pairs (Figure 6)."""
+    """Draw the text similarity by people's score; widths show the number of pairs (Figure 6)."""
     figure, axes = subplots(1, 1, 5.2, 3.4)
     ax = axes[0][0]
     level = np.rint(judged.score).astype(int)
@@ -196,7 +196,7 @@ def judged_figure(result: MassiveDataset, judged: JudgedPairs, found: FloatArray
 
 
 def pair_similarities(pairs: JudgedPairs, similarity: TextSimilarity) -> FloatArray:
-    """The similarity of each pair."""
+    """Return the similarity of each pair."""
     texts = list(dict.fromkeys([*pairs.first, *pairs.second]))
     place = {text: at for at, text in enumerate(texts)}
     scores = np.asarray(similarity(texts, texts), dtype=np.float64)
@@ -204,7 +204,7 @@ def pair_similarities(pairs: JudgedPairs, similarity: TextSimilarity) -> FloatAr
 
 
 def _most_similar(scores: SimilarityScores, threshold: float) -> int:
-    """The sentence with most others above a threshold; of equals, the first."""
+    """Return the sentence with most others above a threshold; the first one of equals."""
     return int(np.argmax((scores >= threshold).sum(axis=1)))
 
 

@@ -1,8 +1,8 @@
 """The report of a massive dataset (MVMR, section 5): counts, cohesiveness, comparison with a published file, tasks.
 
-The paper had workers look at 100 queries and all videos added to their pools, and found 1.5 %, 0.2 % and 3.5 % of
-them on the wrong side. In the Label Studio tasks for that check a positive is asked about at its moment, a negative as
-a whole video, in mixed order; the side itself is in the task's ``meta``, which annotators do not see.
+In the paper, workers checked 100 queries and all videos added to their pools, and found 1.5 %, 0.2 % and 3.5 % of them
+on the wrong side. The Label Studio tasks for that check show a positive's moment or a negative's whole video, in mixed
+order; the side itself is in the task's ``meta``, which annotators do not see.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ QueryKey = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class PoolSides:
-    """The further positives and the negatives of one query's pool, by name."""
+    """The additional positives and the negatives of one query's pool, by name."""
 
     positives: frozenset[str]
     negatives: frozenset[str]
@@ -72,20 +72,20 @@ class PoolSides:
 
 @dataclass(frozen=True)
 class PoolComparison:
-    """How far our pools and published ones agree; shares are over the queries that both files have."""
+    """How much our pools and published ones agree; shares are over the queries that both files have."""
 
     both: int
     only_ours: int
     only_theirs: int
     our_positives: Mapping[int, int]
     their_positives: Mapping[int, int]
-    """Number of queries by their number of further positives."""
+    """Number of queries by their number of additional positives."""
     positives_overlap: float
-    """Mean Jaccard index of the further positives, over queries where either file has any."""
+    """Mean Jaccard index of the additional positives, over queries for which either file has any."""
     negatives_overlap: float
     """Mean Jaccard index of the negatives."""
     positives_reach: float
-    """Share of their further positives whose similarity reaches our t+."""
+    """Share of their additional positives whose similarity reaches our t+."""
     negatives_below: float
     """Share of their negatives whose similarity stays below our t-."""
 
@@ -140,7 +140,7 @@ def compare_pools(result: MassiveDataset, reference: Judgements, similarity: Tex
 
 
 def compare_draws(one: MassiveDataset, other: MassiveDataset) -> tuple[float, float]:
-    """Mean Jaccard index of positives and of negatives between two draws: the overlap that chance alone allows."""
+    """Return the mean Jaccard index of positives and negatives between two draws: the overlap expected by chance."""
     a, b = read_sides(as_truth(one)), read_sides(as_truth(other))
     both = [key for key in a if key in b]
     return (
@@ -150,7 +150,7 @@ def compare_draws(one: MassiveDataset, other: MassiveDataset) -> tuple[float, fl
 
 
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    """The Jaccard index of two sets (shared over all); NaN if both are empty.
+    """Return the Jaccard index of two sets (intersection over union); NaN if both are empty.
 
     >>> jaccard(frozenset("abc"), frozenset("bcd"))
     0.5
@@ -224,7 +224,7 @@ def video_words(sentences: Iterable[Iterable[str]]) -> list[IntArray]:
 
 
 def cooccurrence_ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray]:
-    """Each word's co-occurrence ratio in a set of n videos, and how many videos have the word.
+    """Return each word's co-occurrence ratio in a set of n videos, and how many videos have the word.
 
     .. math:: r(w, v) = \\frac{|\\{u \\ne v : w \\in W_u\\}|}{n - 1}
 
@@ -241,7 +241,7 @@ def cooccurrence_ratios(words: Sequence[IntArray]) -> tuple[FloatArray, IntArray
 
 
 def measure_cohesiveness(sets: Iterable[Sequence[int]], words: Sequence[IntArray]) -> Cohesiveness:
-    """Measure cohesiveness over many sets of videos (places in ``words``); sets of one video do not count."""
+    """Measure cohesiveness over many sets of videos (positions in ``words``); sets of one video do not count."""
     histogram = np.zeros(HISTOGRAM_BINS)
     total = 0.0
     for some in sets:
@@ -257,7 +257,7 @@ def measure_cohesiveness(sets: Iterable[Sequence[int]], words: Sequence[IntArray
 
 
 def massive_summary(result: MassiveDataset) -> dict[str, Any]:
-    """The report as one JSON object: counts, positives per query, similarities of positives, cohesiveness."""
+    """Return the report as one JSON object: counts, positives per query, similarities of positives, cohesiveness."""
     data, pools = result.data, result.pools
     assert data.truth.queries is not None
     texts = data.truth.queries
@@ -284,7 +284,7 @@ def massive_summary(result: MassiveDataset) -> dict[str, Any]:
 
 
 def massive_text(found: dict[str, Any], encoder: str) -> str:
-    """The report as text, from the summary."""
+    """Render the report as text, from the summary."""
     settings = found["settings"]
     lines = [
         f"kept {found['kept']:,} of {count(found['queries'], 'query', 'queries')} over "
@@ -311,7 +311,7 @@ def massive_text(found: dict[str, Any], encoder: str) -> str:
 
 
 def why_differ(encoder: str, visual: str | None) -> str:
-    """Why a published file differs from ours, given the encoder of sentences and what gives visual scores.
+    """Explain why a published file differs from ours, given the sentence encoder and the source of visual scores.
 
     >>> why_differ("file:simcse.npz", "emscore.npz")[-108:]
     'they filter by EMScore, here emscore.npz does; they were drawn without a seed, so pools differ by chance too'
@@ -330,7 +330,7 @@ def why_differ(encoder: str, visual: str | None) -> str:
 
 
 def comparison_text(found: PoolComparison, chance: tuple[float, float], why: str, reference: str) -> str:
-    """The comparison with a published file as text: how far the two agree, and why not further."""
+    """Render the comparison with a published file as text: how much the two agree, and why not more."""
     counts = sorted({*found.our_positives, *found.their_positives})
     rows = [[str(k), f"{found.our_positives.get(k, 0):,}", f"{found.their_positives.get(k, 0):,}"] for k in counts]
     return "\n".join(
@@ -374,8 +374,7 @@ def build_check_tasks(
 ) -> list[dict[str, Any]]:
     """Build tasks for some queries, drawn by the seed: one per added video, in an order that reveals nothing.
 
-    ``url`` is where the annotators find a video, with ``{video}`` in the place of its name (quoted, as addresses
-    need it).
+    ``url`` is the address of a video for annotators, with ``{video}`` for its name (percent-encoded).
     """
     truth = result.data.truth
     lots = query_lots(draw_lots(result.data.names, result.settings.seed), "human check")
@@ -436,16 +435,16 @@ def build_massive_dataset(
     progress: ShowProgress = no_progress,
     spread: EncodeChunks | None = None,
 ) -> BuiltDataset:
-    """Give every query of a file a pool of videos.
+    """Build a pool of videos for every query of a file.
 
-    ``features`` are visual scores; or EMScore is computed from ``frames``, CLIP's vectors of each video's frames, and
-    the text tower in the folder ``clip``. ``reference`` is a published file to compare with, ``label_studio`` a file
-    for tasks by which people check the pools; ``spread`` encodes sentences elsewhere.
-    ``plots`` is a folder for figures of the scores; ``target`` and ``judged_pairs`` are for them.
+    ``features`` is a file of visual scores; alternatively, EMScore is computed from ``frames``, CLIP's vectors of each
+    video's frames, and the text tower in the folder ``clip``. ``reference`` is a published file to compare with,
+    ``label_studio`` a file for tasks to let people check the pools; ``spread`` encodes sentences elsewhere, such as on
+    a cluster. ``plots`` is a folder for figures of the scores, which ``target`` and ``judged_pairs`` are used for.
     """
     truth = read_truth(annotations, corpus=read_corpus(videos) if videos else None, invalid=invalid or "error")
     data = prepare_source(truth)
-    require_videos(data, settings)  # before minutes of encoding
+    require_videos(data, settings)  # before encoding, which takes minutes
     check_map_target(target, data.texts)
     published = read_truth(reference, format="mvmr", invalid="keep") if reference else None
     if features and frames:

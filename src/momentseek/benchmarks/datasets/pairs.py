@@ -19,7 +19,7 @@ def merge_truths(truths: Sequence[Judgements], durations: Mapping[str, float] | 
     """Merge the pairs of several files; ``durations`` (video → seconds) replace the files' own.
 
     ActivityNet's val_1 and val_2 describe the same videos in different words: their pairs are pooled under one video.
-    Query ids stay if no two files share one; otherwise they are ``VIDEO:i``, counted over all files.
+    Query ids are kept if no two files share one; otherwise they become ``VIDEO:i``, counted over all files.
 
     >>> one = Judgements.from_groups(["a:0"], [1], ["a"], [0], [5], durations={"a": 9.0}, queries=["sits"])
     >>> two = Judgements.from_groups(["a:0"], [1], ["a"], [2], [6], durations={"a": 9.0}, queries=["rises"])
@@ -50,7 +50,7 @@ def merge_truths(truths: Sequence[Judgements], durations: Mapping[str, float] | 
 
 
 def count_repeated_pairs(pairs: Judgements) -> int:
-    """Number of pairs that repeat another one's video, times and words; a file given twice has many."""
+    """Count the pairs that repeat another one's video, times and words; a file given twice has many."""
     keys = zip(pairs.video.tolist(), pairs.start.tolist(), pairs.end.tolist(), pairs.queries or (), strict=True)
     return sum(n - 1 for n in Counter(keys).values())
 
@@ -94,7 +94,7 @@ def swap_reversed(pairs: Judgements) -> Judgements:
 
 
 def locations(pairs: Judgements, clip: bool = False) -> FloatArray:
-    """The ``(start, end)`` of every moment as shares of its video; ``clip`` moves both into [0, 1].
+    """Return ``(start, end)`` of every moment as fractions of its video; ``clip`` limits both to [0, 1].
 
     >>> locations(Judgements.from_groups(["q"], [1], ["a"], [2], [9], durations={"a": 8.0})).tolist()
     [[0.25, 1.125]]
@@ -104,7 +104,7 @@ def locations(pairs: Judgements, clip: bool = False) -> FloatArray:
 
 
 def require_one_annotator(truth: Judgements) -> None:
-    """Refuse truths whose hits depend on agreement between annotators, such as DiDeMo's."""
+    """Raise an error for truths whose hits depend on agreement between annotators, such as DiDeMo's."""
     if truth.agreement is not None and (truth.agreement > 1).any():
         raise MomentseekError(
             f"{truth.source}: a hit there needs {int(truth.agreement.max())} annotators to agree, so a query has no "

@@ -1,6 +1,6 @@
 """Training lists without annotators: the moments whose captions are most similar to the query.
 
-TVR-Ranking (section 3.3) takes for every training query the N moments of the largest :math:`sim(q, m.c)`, with
+For every training query, TVR-Ranking (section 3.3) uses the N moments with the largest :math:`sim(q, m.c)`, with
 N = 1, 20 and 40, and removes the queries that also occur in validation or test.
 """
 
@@ -64,7 +64,7 @@ class CaptionedMoments:
     queries: Mapping[str, str]
     moments: Sequence[CaptionedMoment]
     own: Mapping[str, tuple[int, ...]]
-    """Places in ``moments`` of the moments that each query was written for, by query id."""
+    """Positions in ``moments`` of the moments that each query was written for, by query id."""
 
     @cached_property
     def moment(self) -> IntArray:
@@ -123,7 +123,7 @@ def _captions(truth: Judgements) -> list[str]:
 
 
 def hours(collection: CaptionedMoments, places: Iterable[int]) -> float:
-    """Total length of some moments in hours (Table 1's M.Dur); each counts once, however many captions it has."""
+    """Return the total length of some moments in hours (Table 1's M.Dur), each counted once."""
     spans = {(m.video, m.start, m.end) for m in (collection.moments[p] for p in places)}
     return math.fsum(sorted(end - start for _, start, end in spans)) / 3600
 
@@ -134,7 +134,7 @@ SIMILARITY_DIGITS = 4
 
 @dataclass(frozen=True)
 class PseudoTraining:
-    """Pseudo training lists: for each kept query (a row) the most similar moments (by place), best first."""
+    """Pseudo training lists: for each kept query (a row) the most similar moments (by position), best first."""
 
     collection: CaptionedMoments
     query_ids: tuple[str, ...]
@@ -177,9 +177,9 @@ def find_pseudo_training(
 
 
 def training_json(training: PseudoTraining, n: int) -> bytes:
-    """The first ``n`` moments of each query as TVR-Ranking's file: one JSON list, without relevance.
+    """Return the first ``n`` moments of each query as TVR-Ranking's file: one JSON list, without relevance.
 
-    A pair has the same ``pair_id`` in the lists of every N: it counts (query, rank) at the longest list.
+    A pair has the same ``pair_id`` in the lists of every N, because ids number the pairs of the longest lists.
     """
     wrong = np.flatnonzero(~np.isfinite(training.similarity[:, :n]).all(axis=1))
     if len(wrong):
@@ -238,7 +238,7 @@ def _round_similarity(similarity: NDArray[np.float32]) -> list[float]:
 
 
 def training_summary(training: PseudoTraining, lengths: Sequence[int]) -> dict[str, Any]:
-    """Counts in the terms of TVR-Ranking's Table 1: for each N distinct moments, videos, hours and similarities."""
+    """Return counts as in TVR-Ranking's Table 1: for each N, distinct moments, videos, hours and similarities."""
     first = sum(d.evidence.get("own_rank") == 1 for d in training.decisions)
     return {
         "queries": len(training.query_ids),
@@ -355,7 +355,7 @@ def build_pseudo_training(
 
 
 def list_file(n: int) -> str:
-    """The name of the file of N moments per query, as TVR-Ranking calls it."""
+    """Return TVR-Ranking's name of the file with N moments per query."""
     return f"train_top{n:02d}.json"
 
 

@@ -1,9 +1,9 @@
-"""Re-splitting a dataset so that test moments lie where training moments do not (Charades-CD, ActivityNet-CD).
+"""Re-split a dataset so that test moments are where training moments are rare (Charades-CD, ActivityNet-CD).
 
 Lan et al., A Closer Look at Debiased Temporal Sentence Grounding in Videos (TOMM 2023), §3.2.1. The authors published
-files but no code, and the text leaves choices open; every choice is a parameter of ``Recipe`` here. The presets
-``charades-cd`` and ``activitynet-cd`` reproduce the published out-of-distribution sets, ``paper`` reads the text
-literally (docs/resplitting.md says where the two differ).
+files but no code, and the text leaves choices open; here, every choice is a parameter of ``Recipe``. The presets
+``charades-cd`` and ``activitynet-cd`` reproduce the published out-of-distribution sets; ``paper`` follows the text
+literally (docs/datasets.md explains where the two differ).
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ class Recipe:
     """All choices that decide which video goes into which split."""
 
     bandwidth: float | Literal["scott"] = "scott"
-    """Bandwidth of the Gaussian kernel over (start, end) as shares of the video, equal in all directions; or Scott's
-    rule with the points' covariance, as in ``scipy.stats.gaussian_kde``."""
+    """Bandwidth of the Gaussian kernel over (start, end) as fractions of the video, equal in all directions; or
+    Scott's rule with the points' covariance, as in ``scipy.stats.gaussian_kde``."""
     share: float = 0.2
-    """Share of the pairs that are rare: the ``int(share · pairs)`` pairs of the lowest density."""
+    """Share of the pairs that are rare: the ``int(share · pairs)`` pairs with the lowest density."""
     ties: Literal["ood", "train"] = "ood"
-    """The split for videos of which exactly half of the pairs are rare."""
+    """The split for videos with exactly half of their pairs rare."""
     long_moments: float | None = None
-    """A video with a moment of at least this share of its length stays out of test-ood."""
+    """A video with a moment of at least this fraction of its length stays out of test-ood."""
     long_strict: bool = False
-    """Whether ``long_moments`` means longer than that share, and not as long."""
+    """Whether ``long_moments`` means longer than that fraction, instead of at least as long."""
     swap: bool = False
     """Whether to swap the times of moments that end before they start, as Charades-CD did with four of them."""
     clip: bool = False
-    """Whether to move times into the video before measuring; the splits keep them as they are."""
+    """Whether to clip times to the video before measuring; the splits keep the original times."""
     val_share: float = 0.05
-    """Videos of the validation split, drawn from those not out of distribution, as a share of all (rounded down)."""
+    """Size of the validation split, drawn from the videos not in test-ood, as a share of all videos (rounded down)."""
     iid_share: float = 0.05
-    """Videos of the iid test split, drawn from those not out of distribution, as a share of all (rounded down)."""
+    """Size of the iid test split, drawn from the videos not in test-ood, as a share of all videos (rounded down)."""
     seed: int = 0
 
 
@@ -74,7 +74,7 @@ RECIPES: dict[str, Recipe] = {
 
 @dataclass(frozen=True, eq=False)
 class Resplit:
-    """The four splits, why each video is where it is, and how clear the cut between rare and common was."""
+    """The four splits, the reason for each video's split, and how clear the cut between rare and common was."""
 
     recipe: Recipe
     splits: Mapping[str, Judgements]
@@ -133,7 +133,7 @@ def resplit(pairs: Judgements, recipe: Recipe) -> Resplit:
 
 
 def _draw(videos: tuple[str, ...], ood: BoolArray, recipe: Recipe) -> IntArray:
-    """Every video's split, as its place in ``SPLIT_NAMES``; what is drawn depends on the names and the seed alone."""
+    """Return every video's split as an index in ``SPLIT_NAMES``; the draw depends only on names and seed."""
     others = sorted(np.flatnonzero(~ood).tolist(), key=videos.__getitem__)
     val, iid = int(recipe.val_share * len(videos)), int(recipe.iid_share * len(videos))
     sizes = {"test_ood": len(videos) - len(others), "val": val, "test_iid": iid, "train": len(others) - val - iid}
@@ -188,7 +188,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """How far one split and a published one hold the same videos and pairs."""
+    """How many videos and pairs a split shares with a published one."""
 
     split: str
     reference: str
@@ -226,7 +226,7 @@ def _pairs(table: Judgements) -> Iterable[Hashable]:
 
 
 def resplit_text(done: Resplit, published: Sequence[Membership]) -> str:
-    """The report as text: sizes of the splits, and agreement with published splits if there are any."""
+    """Render the report as text: sizes of the splits, and agreement with published splits if there are any."""
     total = sum(pairs for _, pairs in done.sizes.values())
     sizes = [[name, f"{v:,}", f"{p:,}", f"{100 * p / total:.1f}"] for name, (v, p) in done.sizes.items()]
     parts = [text_table(["split", "videos", "pairs", "% of pairs"], sizes)]
@@ -244,7 +244,7 @@ def resplit_text(done: Resplit, published: Sequence[Membership]) -> str:
 def resplit_json(
     preset: str, done: Resplit, published: Sequence[Membership], written: Sequence[Path]
 ) -> dict[str, Any]:
-    """The report as one JSON object, without the single decisions; figures are not rounded."""
+    """Return the report as one JSON object with unrounded figures; decisions are only counted."""
     return {
         "preset": preset,
         "recipe": describe_recipe(done.recipe),
@@ -260,7 +260,7 @@ def resplit_json(
 
 
 def resplit_notes(pairs: Judgements, done: Resplit) -> list[str]:
-    """Sentences about impossible times, repeated pairs and ties at the cut."""
+    """Return notes on impossible times, repeated pairs and ties at the cut."""
     sentences = [str(finding) for finding in pairs.findings]
     if repeats := count_repeated_pairs(pairs):
         verb = "repeats" if repeats == 1 else "repeat"
@@ -273,7 +273,7 @@ def resplit_notes(pairs: Judgements, done: Resplit) -> list[str]:
 
 
 def describe_recipe(recipe: Recipe) -> dict[str, Any]:
-    """The values of a recipe, by the names of the command's options.
+    """Return the values of a recipe, by the names of the command's options.
 
     >>> describe_recipe(Recipe(long_moments=0.5))["long_moments"]
     '>=0.5'
@@ -319,7 +319,7 @@ def _positive(text: str) -> float | None:
 
 
 def split_of_file(text: str) -> tuple[str, str]:
-    """Which split a published file is, from ``SPLIT=FILE`` or the file's own name.
+    """Return which split a published file is, from ``SPLIT=FILE`` or the file's own name.
 
     >>> split_of_file("val=a.json"), split_of_file("charades_test_ood.json")
     (('val', 'a.json'), ('test_ood', 'charades_test_ood.json'))
@@ -358,7 +358,7 @@ def build_resplit(
     report: str | None = None,
     plots: str | None = None,
 ) -> BuiltDataset:
-    """Split the files of a dataset again by a recipe; ``references`` are published splits (split, file) to compare."""
+    """Re-split the files of a dataset by a recipe; ``references`` are published splits (split, file) to compare."""
     corpus = read_corpus(durations) if durations else None
     truths, form = read_parts(annotations, corpus)
     pairs = merge_truths(truths, corpus.durations if corpus else None)

@@ -1,6 +1,6 @@
-"""Figures of where moments lie, per split and per verb, and of which verbs the splits use.
+"""Figures of the locations of moments, per split and per verb, and of the verbs of each split.
 
-After debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3). matplotlib is imported only here, when asked for.
+They follow debiased grounding's Figures 2, 4, 5 and 6 (Lan et al., §3).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 GRID_CELLS = 100
 DRAWN_BANDWIDTH = 0.02
-"""Bandwidth of the drawn densities; the split itself is decided with the recipe's."""
+"""Bandwidth of the drawn densities; the split itself uses the recipe's."""
 MAX_VERBS = 30
 MAX_VERBS_ON_MAPS = 4
 MIN_MOMENTS_PER_VERB = 20
-"""Moments that a verb needs in each panel to be drawn."""
+"""Minimum number of moments of a verb in each panel."""
 OOD_SPLIT = "test_ood"
 FIGURE_FILES = tuple(
     f"{name}.{kind}"
@@ -40,7 +40,7 @@ FIGURE_FILES = tuple(
 
 
 def draw_resplit(inputs: Mapping[str, Judgements], splits: Mapping[str, Judgements]) -> dict[str, bytes]:
-    """Draw all figures as PNG and SVG; returns bytes by file name (some of ``FIGURE_FILES``)."""
+    """Draw all figures as PNG and SVG; return bytes by file name (some of ``FIGURE_FILES``)."""
     words = {name: [verbs(q) for q in split.queries or ()] for name, split in splits.items()}
     figures: dict[str, Callable[[], Figure]] = {
         "locations-before": lambda: densities_figure(inputs),
@@ -66,7 +66,7 @@ def densities_figure(parts: Mapping[str, Judgements]) -> Figure:
 def by_verb_figure(
     splits: Mapping[str, Judgements], words: Mapping[str, list[list[str]]], chosen: Sequence[str]
 ) -> Figure:
-    """Draw where the moments of some verbs lie, in train above and test-ood below."""
+    """Draw the locations of the moments of some verbs, with train above and test-ood below."""
     figure, axes = subplots(2, len(chosen), 0.8 + 2.2 * len(chosen), 5.0)
     for row, split in zip(axes, ("train", OOD_SPLIT), strict=True):
         places = locations(splits[split], clip=True)
@@ -99,7 +99,7 @@ def verbs_figure(words: Mapping[str, list[list[str]]]) -> Figure:
 
 
 def telling_verbs(words: Mapping[str, list[list[str]]]) -> list[str]:
-    """The most frequent verbs of test-ood that train also has often enough to be drawn.
+    """Return the most frequent verbs of test-ood that are also frequent enough in train.
 
     >>> telling_verbs({"train": [["sit"], ["eat"]] * 20, "test_ood": [["sit"]] * 20 + [["eat"]]})
     ['sit']

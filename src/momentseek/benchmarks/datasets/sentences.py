@@ -1,4 +1,4 @@
-"""Compare queries with the sentences of other videos: similarity to a video, and videos that answer a query too.
+"""Compare queries with the sentences of other videos, to find videos that answer a query too.
 
 The similarity of a query and a video is the largest one to any sentence of the video (MVMR, section 4.1). At or above
 a threshold (0.9 in CroCs, eq. 1) the video is related, and training does not use it as a negative of the query.
@@ -28,15 +28,15 @@ from momentseek.recognition.encoders.text_cache import EncodeChunks, encode_cach
 
 SimilarityScores = NDArray[np.float32]
 TextSimilarity = Callable[[Sequence[str], Sequence[str]], SimilarityScores]
-"""Queries × sentences → similarities, one row per query. Any scale will do, if the thresholds are on it."""
+"""Queries × sentences → similarities, one row per query, on any scale that fits the thresholds."""
 
 
 SIMCSE_PREFIX = "simcse:"
-"""What names the folder of a Hugging Face model that reads sentences by their first mark."""
+"""Prefix of the folder of a Hugging Face model whose first token's vector represents the sentence."""
 
 
 def sentence_encoder(name: str) -> TextEncoder:
-    """A text encoder by its name; ``simcse:FOLDER`` is SimCSE, or another BERT or RoBERTa that is used in its way."""
+    """Return a text encoder by name; ``simcse:FOLDER`` is SimCSE, or another BERT or RoBERTa used in the same way."""
     if not name.startswith(SIMCSE_PREFIX):
         return text_encoder(name)
     optional_module("torch", "train")
@@ -48,10 +48,10 @@ def sentence_encoder(name: str) -> TextEncoder:
 def encoder_similarity(
     encoder: TextEncoder, texts: Sequence[str], *, progress: ShowCount | None = None, spread: EncodeChunks | None = None
 ) -> TextSimilarity:
-    """A similarity by the cosine of an encoder's vectors; ``texts`` are all texts that will be compared.
+    """Return a similarity by the cosine of an encoder's vectors; ``texts`` are all texts that will be compared.
 
-    ``progress`` is called with the numbers of texts that are encoded and that need encoding; ``spread`` encodes them
-    elsewhere.
+    ``progress`` is called with the numbers of texts encoded and to encode; ``spread`` encodes them elsewhere, such as
+    on a cluster.
     """
     vectors = encode_cached(encoder, texts, progress=progress, encode_chunks=spread)
     place = {text: at for at, text in enumerate(texts)}
@@ -69,15 +69,15 @@ class MassiveSource:
 
     truth: Judgements
     own: IntArray
-    """Place of each query's video in the truth's ``videos``."""
+    """Position of each query's video in the truth's ``videos``."""
     texts: tuple[str, ...]
     """Distinct sentences, in order of first appearance."""
     text: IntArray
-    """Place of each query's sentence in ``texts``."""
+    """Position of each query's sentence in ``texts``."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The name of each query when lots are drawn: its video, sentence and times, wherever it is in the file."""
+        """The name of each query for random draws: its video, sentence and times, whatever its position in the file."""
         truth = self.truth
         times = list(zip(truth.start.tolist(), truth.end.tolist(), strict=True))
         return tuple(
@@ -93,7 +93,7 @@ class MassiveSource:
 
     @cached_property
     def by_video(self) -> IntArray:
-        """The queries, video after video, each video's by time and sentence, wherever they are in the file."""
+        """The queries by video, time and sentence, whatever their order in the file."""
         _, alphabetic = np.unique(np.array(self.texts), return_inverse=True)
         first = self.truth.offsets[:-1]
         return np.lexsort((alphabetic[self.text], self.truth.end[first], self.truth.start[first], self.own))
@@ -144,7 +144,7 @@ def video_similarity(
 
 
 ROUNDING_TOLERANCE = 1e-6
-"""How far the cosine of a sentence with itself may be from 1."""
+"""Maximum deviation from 1 of the cosine of a sentence with itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,15 +155,15 @@ class VideoSentences:
     texts: tuple[str, ...]
     """The sentences, in order of first appearance."""
     of_query: IntArray
-    """Place of each query's sentence in ``texts``; -1 for a query without words."""
+    """Position of each query's sentence in ``texts``; -1 for a query without words."""
     text: IntArray
-    """The sentence of each distinct pair of sentence and video, as a place in ``texts``, video after video."""
+    """The sentence of each distinct pair of sentence and video, as a position in ``texts``, by video."""
     video: IntArray
     """The video of each distinct pair of sentence and video."""
 
 
 def collect_sentences(truth: Judgements) -> VideoSentences:
-    """Collect the sentences of a truth; moments of relevance 0 do not tie a sentence to their video."""
+    """Collect the sentences of a truth; moments of relevance 0 do not link a sentence to their video."""
     if truth.queries is None or not any(text.strip() for text in truth.queries):
         raise MomentseekError(f"{truth.source}: has no sentences to compare; give annotations with sentences")
     places: dict[str, int] = {}
@@ -182,7 +182,7 @@ def find_related_videos(
     progress: ShowCount | None = None,
     block: int | None = None,
 ) -> dict[str, list[str]]:
-    """Find the other videos related to each query that has any; ``progress`` is called with sentences compared and all.
+    """Find the related videos of each query that has any; ``progress`` gets the numbers of sentences done and in total.
 
     >>> from dataclasses import replace
     >>> rows = [("q1", "a", 0, 5, 1), ("q2", "b", 0, 5, 1), ("q3", "c", 0, 5, 1)]
@@ -225,7 +225,7 @@ def build_related(
     truth: str, out: str, *, threshold: float = 0.9, encoder: str = "minilm", progress: ShowProgress = no_progress
 ) -> BuiltDataset:
     """Find, for every query of a training set, the other videos that answer it."""
-    judgements = read_truth(truth, invalid="keep")  # times play no part
+    judgements = read_truth(truth, invalid="keep")  # times do not matter
     data = collect_sentences(judgements)
     model = sentence_encoder(encoder)
     with progress(f"encoding with {model.name}") as show:

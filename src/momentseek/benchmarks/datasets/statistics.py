@@ -1,9 +1,9 @@
 """Statistics and checks of a dataset (TVR, Table 1; TVR-Ranking, Tables 1 and 4).
 
-Moments count once however many queries have them: durations and ratios are over different moments (video and times),
-as the figures of TVR-Ranking's two tables show (29.48 h / 12,191 moments = 8.71 s). Videos count once as well.
-The checks find impossible times, repeated entries, leaks between splits and queries that break TVR's own rules
-(section 3.1: at least 8 words, and not copied from the subtitles).
+A moment counts once even if several queries have it: durations and ratios are over different moments (video and times),
+as the figures of TVR-Ranking's two tables show (29.48 h / 12,191 moments = 8.71 s). Videos count once too. The checks
+find impossible times, repeated entries, leaks between splits and queries that break TVR's own rules (section 3.1: at
+least 8 words, and not copied from the subtitles).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Figures of a dataset: lengths, places and types of its moments and queries, similarity and relevance, hand labels.
+"""Figures of a dataset: lengths, positions and types of moments and queries, similarity and relevance, hand labels.
 
-After TVR's Figures 8 to 11, 14 and 15, debiased grounding's Figure 3, and TVR-Ranking's Figures 4 and 6.
+They follow TVR's Figures 8 to 11, 14 and 15, debiased grounding's Figure 3, and TVR-Ranking's Figures 4 and 6.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 BINS = 30
 MAX_PANELS = 4
-"""Panels next to each other; further ones are in the next row."""
+"""Maximum number of panels in a row."""
 SHOWN_SHARE = 0.99
-"""Share of the values that a histogram of unlimited values reaches; its title says how far the others go."""
+"""Share of the values that a histogram without an upper limit shows; its title gives the largest value."""
 SAMPLE_QUERIES = 10
 EXAMPLE_QUERIES, EXAMPLE_MOMENTS = 2, 5
 STATISTICS_FIGURES = (
@@ -44,7 +44,7 @@ STATISTICS_FIGURES = (
 def draw_statistics(
     splits: Sequence[AnnotationSplit], labels: Mapping[str, Mapping[str, LabelCounts]]
 ) -> dict[str, bytes]:
-    """Draw what the splits have data for as PNG and SVG; ``labels`` are hand labels by split. Bytes by file name."""
+    """Draw the figures that the splits have data for, as PNG and SVG; return bytes by file name."""
     seconds = {s.name: _distinct_moments(s) for s in splits}
     shares = {s.name: _shares(s) for s in splits if np.isfinite(s.truth.durations).any()}
     words = {s.name: s.token_counts for s in splits if len(s.texts)}
@@ -72,7 +72,7 @@ def draw_statistics(
 
 
 def histograms(values: Mapping[str, FloatArray | IntArray], what: str, of: str, top: float | None = None) -> Figure:
-    """A histogram per split in percent, on one scale, with mean and median; up to ``top``, or nearly all values."""
+    """Draw a histogram per split in percent, on one scale, with mean and median, up to ``top`` or nearly all values."""
     known = {name: v[np.isfinite(v)] for name, v in values.items() if np.isfinite(v).any()}
     last = top or max(float(np.quantile(v, SHOWN_SHARE)) for v in known.values())
     whole = all(v.dtype.kind in "iu" for v in known.values())
@@ -91,7 +91,7 @@ def histograms(values: Mapping[str, FloatArray | IntArray], what: str, of: str, 
 
 
 def types_figure(types: Mapping[str, Sequence[str]]) -> Figure:
-    """A bar per split, divided by the types of its queries."""
+    """Draw a bar per split, divided by the types of its queries."""
     kinds = list(dict.fromkeys(kind for of in types.values() for kind in of))
     figure, axes = subplots(1, 1, 6.0, 1.2 + 0.45 * len(types))
     ax = axes[0][0]
@@ -111,7 +111,7 @@ def types_figure(types: Mapping[str, Sequence[str]]) -> Figure:
 
 
 def labels_figure(labels: Mapping[str, Mapping[str, LabelCounts]]) -> Figure:
-    """A panel per split and label: the share of the labelled queries with each value (TVR, Figure 8)."""
+    """Draw a panel per split and label: the share of the labelled queries with each value (TVR, Figure 8)."""
     panels = [(split, name, counts) for split, of in labels.items() for name, counts in of.items()]
     figure, axes = _panels(len(panels))
     for ax, (split, name, counts) in zip(axes, panels, strict=True):
@@ -125,7 +125,7 @@ def labels_figure(labels: Mapping[str, Mapping[str, LabelCounts]]) -> Figure:
 
 
 def similarity_figure(splits: Sequence[AnnotationSplit]) -> Figure:
-    """Relevance by similarity, and by the place in the order of similarity, of ten queries per split (Figure 4)."""
+    """Draw relevance by similarity and by rank of similarity, for ten queries per split (Figure 4)."""
     figure, axes = subplots(len(splits), 2, 9.0, 0.5 + 3.1 * len(splits))
     for row, split in zip(axes, splits, strict=True):
         found = _similarities(split)
@@ -151,7 +151,7 @@ def similarity_figure(splits: Sequence[AnnotationSplit]) -> Figure:
 
 
 def examples_figure(split: AnnotationSplit) -> Figure:
-    """Two queries with five of their moments: bars of relevance, and similarity as a line (Figure 6)."""
+    """Draw two queries with five of their moments each: relevance as bars, similarity as a line (Figure 6)."""
     figure, axes = subplots(EXAMPLE_QUERIES, 1, 7.5, 1.9 * EXAMPLE_QUERIES + 0.6)
     truth, found = split.truth, _similarities(split)
     captions = truth.columns.get("caption")
@@ -176,7 +176,7 @@ def examples_figure(split: AnnotationSplit) -> Figure:
 
 
 def rank_correlation(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Spearman's correlation, equal values with the mean of their ranks.
+    """Return Spearman's correlation; equal values have the mean of their ranks.
 
     >>> rank_correlation(np.array([0.1, 0.5, 0.9]), np.array([0, 4, 4])).__round__(3)
     0.866
@@ -195,7 +195,7 @@ def _distinct_moments(split: AnnotationSplit) -> FloatArray:
 
 
 def _shares(split: AnnotationSplit) -> tuple[FloatArray, FloatArray]:
-    """Start and end of every relevant pair's moment as shares of its video, within it."""
+    """Return start and end of every relevant pair's moment as fractions of its video, clipped to [0, 1]."""
     truth = split.truth
     seconds = truth.durations[truth.video]
     use = np.isfinite(seconds) & (truth.relevance > 0)

@@ -34,9 +34,9 @@ from momentseek.measuring.formats.document import header_of, open_document, rows
 
 
 def read_query_labels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
-    """Read labels that people gave to queries: CSV of ``query_id`` and columns of whole numbers, such as ``actions``.
+    """Read people's labels of queries from a CSV with ``query_id`` and columns of whole numbers, such as ``actions``.
 
-    An empty cell is a query without that label.
+    An empty cell means that the query does not have that label.
     """
     document = open_document(path)
     names = [name for name in header_of(document) if name != "query_id"]
@@ -56,7 +56,7 @@ def read_query_labels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]
 
 
 def read_described(path: str | os.PathLike[str], corpus: Corpus | None) -> Judgements:
-    """Read ground truth in any format, or TVC's captions: then each caption counts as a query."""
+    """Read ground truth in any format, or TVC's captions, each of which then counts as a query."""
     try:
         return read_truth(Path(path), corpus=corpus, invalid="keep")
     except MomentseekError:
@@ -71,7 +71,7 @@ Cell = Callable[[Statistics], float | int | None]
 
 
 def statistics_text(columns: Sequence[Statistics], checks: Sequence[Check]) -> str:
-    """The report as text: a column per split and the total, then what the checks found."""
+    """Render the report as text: a column per split and the total, then the results of the checks."""
     rows = [[label, *(_cell(value(c)) for c in columns)] for label, value in _rows(columns)]
     rows = [row for row in rows if any(cell != NO_VALUE for cell in row[1:])]
     parts = [text_table(["", *(c.name for c in columns)], rows)]
@@ -116,7 +116,7 @@ def _rows(columns: Sequence[Statistics]) -> list[tuple[str, Cell]]:
 
 
 def _label_rows(columns: Sequence[Statistics]) -> list[tuple[str, Cell]]:
-    """For each label the number of labelled queries, and the percentage with each value or more."""
+    """Return, for each label, the number of labelled queries and the percentage with each value or more."""
     rows: list[tuple[str, Cell]] = []
     for name in dict.fromkeys(name for c in columns for name in c.labels):
         values = sorted({value for c in columns for value in c.labels.get(name, {})})
@@ -150,7 +150,7 @@ def _cell(value: float | int | None) -> str:
 
 
 def statistics_json(columns: Sequence[Statistics], checks: Sequence[Check]) -> dict[str, Any]:
-    """The report as JSON: ``splits``, ``total`` (of one file, its own) and ``checks`` with every violation."""
+    """Return the report as JSON: ``splits``, ``total`` (that of the only file) and ``checks`` with every violation."""
     tables = [asdict(c) for c in columns]
     return {
         "splits": tables[:-1] or tables,
@@ -172,7 +172,7 @@ def build_statistics(
     report: str | None = None,
     plots: str | None = None,
 ) -> BuiltDataset:
-    """Count and check truth files (name → path), the splits of one dataset."""
+    """Compute statistics of truth files (name → path), the splits of one dataset, and check them."""
     corpus = read_corpus(videos) if videos else None
     splits = [AnnotationSplit(n, read_described(path, corpus)) for n, path in files.items()]
     said = read_subtitles(subtitles) if subtitles else None

@@ -1,1 +1,1 @@
-"""Test whether systems find moments or the places where training moments lie (debiased grounding, §3.2 and §5)."""
+"""Test whether systems find moments or just usual locations of training moments (debiased grounding, §3.2 and §5)."""

@@ -1,4 +1,4 @@
-"""A report to read: a table for the terminal, and report.md."""
+"""Render a debiasing report as text, Markdown, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from momentseek.benchmarks.debias.systems import GAP_MEASURES
 from momentseek.core.reports import NO_VALUE, Table, count, csv_text, markdown_text, percentage, to_plain
 from momentseek.measuring.resampling import SeedSpread
 
-LEAN_MEANING = "the share of first predictions at places that are commoner in train than in ood"
+LEAN_MEANING = "the share of first predictions at locations that are more common in train than in ood"
 TABLE_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Thresholds in report.md; thresholds.csv has all."""
+"""IoU thresholds in report.md; thresholds.csv has all."""
 
 
 def as_text(report: DebiasReport) -> str:
-    """The summary for a terminal: dR@1 at 0.5 and 0.7, and which way predictions on ood lean."""
+    """Render the summary for a terminal: dR@1 at 0.5 and 0.7, and how far predictions on ood lean towards train."""
     lines = [sizes(report), "", _summary(report).render("text")]
     if report.apart:
         lines += ["", f"lean: {LEAN_MEANING}", f"      ({_leans(report)})"]
@@ -27,7 +27,7 @@ def as_text(report: DebiasReport) -> str:
 
 
 def markdown(report: DebiasReport, figures: Sequence[str] = ()) -> str:
-    """report.md; ``figures`` are paths of PNGs next to it."""
+    """Render report.md; ``figures`` are paths of PNGs next to it."""
     parts = ["# Debiasing report"]
     if report.note:
         parts.append(f"> **{markdown_text(report.note)}**")
@@ -39,7 +39,7 @@ def markdown(report: DebiasReport, figures: Sequence[str] = ()) -> str:
 
 
 def sizes(report: DebiasReport) -> str:
-    """How many queries, of which splits."""
+    """Return the number of queries of each split."""
     called = dict(zip(("iid", "ood"), report.names, strict=True))
     return ", ".join(
         f"{name}{f' ({called[name]})' if called.get(name, name) != name else ''}: {count(n, 'query', 'queries')}"
@@ -48,7 +48,7 @@ def sizes(report: DebiasReport) -> str:
 
 
 def percent(value: SeedSpread, digits: int = 2) -> str:
-    """Mean ± sd in percent.
+    """Format mean ± sd in percent.
 
     >>> percent(SeedSpread(0.1681, 0.0044, 30)), percent(SeedSpread(0.5, math.nan, 1))
     ('16.81 ± 0.44', '50.00')
@@ -62,7 +62,7 @@ def percent(value: SeedSpread, digits: int = 2) -> str:
 
 
 def change_words(change: Change | None) -> str:
-    """A difference in points, with its interval.
+    """Format a difference in points, with its interval.
 
     >>> change_words(Change(0.02, -0.01, 0.05))
     '+2.00 [-1.00, +5.00]'
@@ -101,7 +101,7 @@ def _gap_parts(report: DebiasReport) -> list[str]:
         rows.append([_system_name(report, gap.system), str(_seeds(gap)), gap.measure, *cells])
     about = (
         "In percent; mean ± standard deviation over seeds. The gap is iid − ood, with a bootstrap interval over "
-        "queries; *lost* is the gap as a share of iid."
+        "queries, those of one video drawn together; *lost* is the gap as a share of iid."
     )
     return ["## The gap between iid and ood", about, Table(header, rows, "lrlr").render("markdown")]
 
@@ -116,9 +116,9 @@ def _change_parts(report: DebiasReport) -> list[str]:
         for g in others
     ]
     about = (
-        f"Points against {markdown_text(report.reference)}, with 95 % bootstrap intervals over the same queries (what "
-        "another set of seeds would change is not in them). A gap also closes when iid gets worse: it is worth "
-        "something where ood gains."
+        f"Points against {markdown_text(report.reference)}, with 95 % bootstrap intervals over the same queries (they "
+        "do not include the variance over seeds). A gap also closes when iid gets worse, so it only counts as progress "
+        "if ood gains."
     )
     return [f"## Against {markdown_text(report.reference)}", about, Table(header, rows, "llr").render("markdown")]
 
@@ -132,7 +132,9 @@ def _threshold_parts(report: DebiasReport) -> list[str]:
             continue
         means = [percentage(at[t].mean, unit="") for t in TABLE_THRESHOLDS]
         rows.append([_system_name(report, curve.system), curve.split, f"{curve.kind}@1", *means])
-    about = "In percent, by IoU threshold. What R@1 has beyond dR@1 is owed to moments that are hit but badly cut."
+    about = (
+        "In percent, by IoU threshold. The difference between R@1 and dR@1 is due to hits with inaccurate boundaries."
+    )
     return ["## R against dR by threshold", about, Table(header, rows, "lllr").render("markdown")]
 
 
@@ -143,14 +145,14 @@ def _place_parts(report: DebiasReport) -> list[str]:
         for p in report.placings
     ]
     about = (
-        "Distances are total variation between smoothed densities over (start, end), as shares of the video: 0 the "
-        "same, 1 nothing shared. As many moments drawn from a split's own lie "
+        "Distances are total variation between smoothed densities over (start, end), as fractions of the video: 0 if "
+        "equal, 1 if disjoint. As many moments drawn from a split's own are "
         + " and ".join(f"{value:.2f} ({split})" for split, value in report.by_chance.items())
         + " from it by chance."
     )
     if report.apart:
         about += (
-            " True moments lie "
+            " True moments are "
             + " and ".join(f"{value:.2f} ({split})" for split, value in report.apart.items())
             + f" from those of train. *Lean* is {LEAN_MEANING} ({_leans(report)})."
         )
@@ -170,13 +172,13 @@ def _verb_parts(report: DebiasReport) -> list[str]:
             of = f"{verb.train:,} / {verb.iid:,} / {verb.ood:,}"
             rows.append([verb.verb, of, _system_name(report, each.system), *scored, *cells])
     measure = markdown_text(VERB_MEASURE)
-    about = f"{measure} in percent, and distances from where the verb's moments lie in train and in ood."
+    about = f"{measure} in percent, and distances from the locations of the verb's moments in train and in ood."
     return ["## By verb", about, Table(header, rows, "llllr").render("markdown")]
 
 
 def _leans(report: DebiasReport) -> str:
     train, ood = (percentage(report.leans[name], 0) for name in ("train", "ood"))
-    return f"of ood's true moments {ood}, of train's {train}; a system that learnt places leans as train does"
+    return f"of ood's true moments {ood}, of train's {train}; a system that learnt locations leans like train"
 
 
 def _system_name(report: DebiasReport, system: str) -> str:
@@ -201,7 +203,7 @@ Row = dict[str, Any]
 
 
 def as_json(report: DebiasReport) -> Row:
-    """Everything, unrounded; what is not known is null. Densities are rows of starts, each with its ends."""
+    """Return everything, unrounded; unknown values are null. Densities are rows of starts, each with its ends."""
     return {
         "note": report.note,
         "splits": {"iid": report.names[0], "ood": report.names[1]},
@@ -223,7 +225,7 @@ def as_json(report: DebiasReport) -> Row:
 
 
 def csv_files(report: DebiasReport) -> dict[str, bytes]:
-    """The CSV files of a report: file name → bytes."""
+    """Return the CSV files of a report: file name → bytes."""
     files = {
         "gap.csv": gap_rows(report),
         "thresholds.csv": threshold_rows(report),
@@ -234,7 +236,7 @@ def csv_files(report: DebiasReport) -> dict[str, bytes]:
 
 
 def gap_rows(report: DebiasReport) -> list[Row]:
-    """The gaps as rows, one per system and measure."""
+    """Return the gaps as rows, one per system and measure."""
     rows = []
     for g in report.gaps:
         row: Row = {"system": g.system, "blind": g.system in report.blind, "measure": g.measure}
@@ -250,7 +252,7 @@ def gap_rows(report: DebiasReport) -> list[Row]:
 
 
 def threshold_rows(report: DebiasReport) -> list[Row]:
-    """R and dR as rows, one per system, split and threshold."""
+    """Return R and dR as rows, one per system, split and threshold."""
     rows: dict[tuple[str, str, float], Row] = {}
     for curve in report.curves:
         for t, value in zip(curve.thresholds, curve.values, strict=True):
@@ -262,12 +264,12 @@ def threshold_rows(report: DebiasReport) -> list[Row]:
 
 
 def place_rows(report: DebiasReport) -> list[Row]:
-    """Where systems predict as rows, one per system and split."""
+    """Return the locations of predictions as rows, one per system and split."""
     return [{"system": p.system, "split": p.split, **_distances(p)} for p in report.placings]
 
 
 def verb_rows(report: DebiasReport) -> list[Row]:
-    """The view by verb as rows, one per verb and system."""
+    """Return the results by verb as rows, one per verb and system."""
     return [
         {
             "verb": verb.verb,

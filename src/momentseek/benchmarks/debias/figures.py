@@ -1,4 +1,4 @@
-"""The figures of a report: the gap, R and dR by threshold, and where moments and predictions lie."""
+"""The figures of a report: the gap, R and dR by threshold, and the locations of moments and predictions."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 SPLIT_MARKS = (("#009E73", "o", "iid"), ("#D55E00", "D", "ood"))
 GREY = "0.55"
 DRAWN_BLIND = "bias-based"
-"""The blind baseline whose predictions are drawn: it predicts where training moments are densest."""
+"""The blind baseline whose predictions are plotted: it predicts where training moments are densest."""
 
 
 def draw(report: DebiasReport, folder: str | Path) -> list[Path]:
-    """Write all figures as PNG and SVG into ``folder``; their paths."""
+    """Write all figures as PNG and SVG to ``folder`` and return their paths."""
     figures: dict[str, Callable[[], Figure]] = {
         "gap": lambda: gap_figure(report),
         "thresholds": lambda: threshold_figure(report),
@@ -48,7 +48,7 @@ def draw(report: DebiasReport, folder: str | Path) -> list[Path]:
 
 
 def gap_figure(report: DebiasReport) -> Figure:
-    """dR@1 on iid and ood, joined by the gap; one row per system."""
+    """Draw dR@1 on iid and ood, joined by the gap, one row per system."""
     measures = ("dR@1[IoU>=0.5]", "dR@1[IoU>=0.7]")
     rows = len(report.systems)
     figure, axes = subplots(1, 2, 9.0, 1.3 + 0.36 * rows)
@@ -71,7 +71,7 @@ def gap_figure(report: DebiasReport) -> Figure:
 
 
 def threshold_figure(report: DebiasReport) -> Figure:
-    """R@1 next to dR@1 by threshold, one row per split, all on one scale (Fig. 12)."""
+    """Draw R@1 and dR@1 by threshold, one row per split, all on one scale (Fig. 12)."""
     figure, axes = subplots(2, 2, 8.6, 6.6)
     top = 100 * max((v.mean for c in report.curves for v in c.values if not math.isnan(v.mean)), default=1.0)
     looks = {name: _look(report, name) for name in report.systems}
@@ -95,7 +95,7 @@ def threshold_figure(report: DebiasReport) -> Figure:
 
 
 def location_figure(report: DebiasReport) -> Figure:
-    """Where true moments lie, and below them each system's first predictions; one column per split."""
+    """Draw the locations of true moments and, below them, of each system's first predictions; one column per split."""
     drawn = [s for s in report.systems if s not in report.blind or s == DRAWN_BLIND]
     columns = [name for name in ("train", "iid", "ood") if name in report.truths]
     figure, axes = subplots(1 + len(drawn), len(columns), 0.5 + 2.35 * len(columns), 0.6 + 2.2 * (1 + len(drawn)))
@@ -124,7 +124,7 @@ def location_figure(report: DebiasReport) -> Figure:
 
 
 def verb_figure(report: DebiasReport) -> Figure:
-    """Where the moments of a verb lie in train and ood, and where models predict on ood (Fig. 6)."""
+    """Draw the locations of a verb's moments in train and ood, and of the models' predictions on ood (Fig. 6)."""
     models = [s for s in report.systems if s not in report.blind] or [report.systems[0]]
     rows = 2 + len(models)
     figure, axes = subplots(rows, len(report.verbs), 0.9 + 2.1 * len(report.verbs), 0.6 + 2.15 * rows)
@@ -159,7 +159,7 @@ def _panel(ax: Any, grid: FloatArray, colours: str) -> None:
 
 
 def _words(ax: Any, name: str, placing: Any) -> None:
-    """A system's name and its distances, where a panel would be."""
+    """Write a system's name and its distances in place of a panel."""
     ax.set_axis_off()
     lines = [] if placing is None else [
         "on ood, distance from",

@@ -35,31 +35,31 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SplitGap:
-    """A system on one measure; intervals are over queries, standard deviations over seeds."""
+    """A system's gap on one measure; intervals are over queries, standard deviations over seeds."""
 
     system: str
     measure: str
     iid: SeedSpread
     ood: SeedSpread
     gap: SeedSpread
-    """The iid score less the ood score, seed by seed."""
+    """The iid score minus the ood score, seed by seed."""
     interval: Change
     """The mean gap with its bootstrap interval."""
     relative: float
     """The share of the iid score that is lost: gap / iid."""
     closed: Change | None
-    """The first system's gap less this one's. A gap also closes when iid falls, so look at ``ood_gain``."""
+    """The first system's gap minus this one's. A gap also closes when iid falls, so check ``ood_gain`` too."""
     iid_gain: Change | None
     ood_gain: Change | None
-    """The ood score less the first system's; None for the first system."""
+    """The ood score minus the first system's; None for the first system."""
 
 
 def gaps(
     names: Sequence[str], iid: Sequence[SeedScores], ood: Sequence[SeedScores], seed: int = 0
 ) -> tuple[SplitGap, ...]:
-    """The gap between iid and ood of each system on each measure; the first system is what others are compared with.
+    """Return the gap between iid and ood of each system on each measure; others are compared with the first system.
 
-    Queries of a split are drawn with replacement, by video, the same for all systems (paired); each split by itself.
+    Queries of each split are drawn with replacement, by video, and the draws are the same for all systems (paired).
 
     >>> import numpy as np
     >>> def alike(value, queries): return SeedScores(np.full((1, 18), value), np.full((queries, 18), value))
@@ -113,14 +113,14 @@ KERNEL_BANDWIDTH = 0.05
 
 @dataclass(frozen=True, eq=False)
 class FirstPredictions:
-    """Each query's first prediction that has a place: the query's index, and (start, end) as shares of the video."""
+    """First predictions in videos of known length: the query's index, and (start, end) as fractions of the video."""
 
     query: IntArray
     places: FloatArray
 
 
 def first_places(run: Run, truth: Judgements) -> FirstPredictions:
-    """Where first predictions lie; those without length, or in a video of unknown length, are left out.
+    """Locate first predictions; those without length, or in a video of unknown length, are left out.
 
     >>> truth = Judgements.from_groups(["q"], [1], ["v"], [0], [5], durations={"v": 10.0})
     >>> first_places(Run.from_rows([("q", "v", 2, 12, .9), ("q", "v", 0, 1, .8)]), truth).places.tolist()
@@ -134,7 +134,7 @@ def first_places(run: Run, truth: Judgements) -> FirstPredictions:
 
 
 def density(places: FloatArray) -> FloatArray:
-    """(GRID, GRID) over start (rows) and end, sum 1, nothing where a moment would end before it starts.
+    """Return a density on a grid of start (rows) and end; it sums to 1, and is 0 where the end is before the start.
 
     >>> grid = density(np.array([[0.2125, 0.6125]]))
     >>> round(float(grid.sum()), 6), divmod(int(grid.argmax()), GRID_CELLS)
@@ -151,7 +151,7 @@ def density(places: FloatArray) -> FloatArray:
 
 
 def distance(one: FloatArray, two: FloatArray) -> float:
-    r"""Total variation: 0 for the same density, 1 for two that share no place.
+    r"""Return the total variation: 0 for equal densities, 1 for two that share no location.
 
     .. math:: TV(p, q) = \frac{1}{2} \sum_i |p_i - q_i|
 
@@ -163,7 +163,7 @@ def distance(one: FloatArray, two: FloatArray) -> float:
 
 
 def distance_by_chance(places: FloatArray, seed: int = 0) -> float:
-    """The mean distance from these moments of as many drawn from them: what no system needs to be ashamed of."""
+    """Return the mean distance of resampled moments from these moments: the expected distance by chance."""
     rng = np.random.default_rng(seed)
     whole = density(places)
     drawn = (density(places[rng.integers(len(places), size=len(places))]) for _ in range(CHANCE_RESAMPLES))
@@ -171,24 +171,26 @@ def distance_by_chance(places: FloatArray, seed: int = 0) -> float:
 
 
 def lean(predicted: FloatArray, train: FloatArray, ood: FloatArray) -> float:
-    r"""The share of ``predicted`` at places that are commoner in train than in ood.
+    r"""Return the share of ``predicted`` at locations that are more common in train than in ood.
 
     .. math:: L(p) = \sum_{i:\, train_i > ood_i} p_i, \qquad L(train) - L(ood) = TV(train, ood)
 
-    So training moments themselves lean most, and ood's least: a system that learnt places leans as train does. The
-    distances alone do not tell, as predictions that keep to a few places are far from everything.
+    Here TV is the total variation (``distance``). L is compared with L(train) and L(ood): if a system only repeats the
+    locations of its training moments, its predictions on ood have L near L(train), not near L(ood). L can also exceed
+    L(train), as in the example: all predictions are at a location that is more common in train. ``distance`` alone does
+    not show this, because predictions at only a few locations have a large distance from train and from ood.
 
-    >>> train, ood = density(np.array([[0.0, 0.3], [0.1, 0.5]])), density(np.array([[0.6, 0.9]]))
-    >>> stubborn = density(np.array([[0.0, 0.3]]))
-    >>> round(lean(stubborn, train, ood), 2), round(lean(ood, train, ood), 2)
-    (1.0, 0.0)
+    >>> train, ood = density(np.array([[0.2, 0.4], [0.6, 0.8]])), density(np.array([[0.6, 0.8]]))
+    >>> repeated = density(np.array([[0.2, 0.4]]))
+    >>> [round(lean(each, train, ood), 2) for each in (train, ood, repeated)]
+    [0.5, 0.0, 1.0]
     """
     return float(predicted[train > ood].sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """A system's first predictions on a split: their density, and its distances, mean and sd over seeds."""
+    """The density of a system's first predictions on a split, and its distances, mean and sd over seeds."""
 
     system: str
     split: str
@@ -196,7 +198,7 @@ class Placing:
     to_train: SeedSpread
     to_truth: SeedSpread
     lean: SeedSpread
-    """The share at places that are commoner in train than in ood (``densities.lean``)."""
+    """The share at locations that are more common in train than in ood (see ``lean``)."""
 
 
 def placing(
@@ -209,9 +211,9 @@ def placing(
     ood: FloatArray,
     some: BoolArray | None = None,
 ) -> Placing | None:
-    """The placing of a system with these runs; of ``some`` queries only, if given; None without any prediction.
+    """Return where a system's runs predict, for ``some`` queries if given; None if there is no prediction.
 
-    ``train``, ``true`` (of this split) and ``ood`` are the densities to hold it against.
+    ``train``, ``true`` (of this split) and ``ood`` are the densities it is compared with.
     """
     grids = []
     for run in runs:

@@ -1,4 +1,4 @@
-"""The whole report, from runs and truths alone."""
+"""Build the whole debiasing report from runs and truths."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from momentseek.measuring.resampling import SeedSpread, spread
 from momentseek.measuring.result import Missing
 
 MIN_VERB_QUERIES = 20
-"""A verb with fewer queries in train or ood has no density to speak of."""
+"""Minimum number of queries with a verb, in train and in ood, for a meaningful density."""
 VERB_MEASURE = "dR@1[IoU>=0.5]"
 
 
 @dataclass(frozen=True, eq=False)
 class Verb:
-    """A verb: how many queries have it, where its moments lie in train and ood, and each system's part."""
+    """A verb: its numbers of queries, the locations of its moments in train and ood, and each system's scores."""
 
     verb: str
     train: int
@@ -54,7 +54,7 @@ class Verb:
 
 @dataclass(frozen=True, eq=False)
 class VerbScore:
-    """A system on one verb's queries: dR@1 at 0.5, NaN where there is none, and where it predicts on ood."""
+    """A system on one verb's queries: dR@1 at 0.5 (NaN if there are none), and where it predicts on ood."""
 
     system: str
     iid: float
@@ -71,7 +71,7 @@ def by_verb(
     ood_scores: Sequence[SeedScores],
     limit: int,
 ) -> tuple[Verb, ...]:
-    """The verbs that ood has most often, of those that train also has often enough."""
+    """Return results for the most frequent verbs of ood that are also frequent enough in train."""
     said = [_query_verbs(truth) for truth in (train, iid, ood)]
     counts = [Counter(verb for words in each for verb in words) for each in said]
     chosen = [v for v, n in counts[2].most_common() if n >= MIN_VERB_QUERIES and counts[0][v] >= MIN_VERB_QUERIES][
@@ -104,7 +104,7 @@ def _query_verbs(truth: Judgements) -> list[set[str]]:
 
 
 def _only(truth: Judgements, some: BoolArray) -> Judgements:
-    """The truth with the moments of some queries; the others stay, without relevance."""
+    """Return the truth with the moments of the other queries set to relevance 0."""
     return replace(truth, relevance=np.where(some[truth.row_query], truth.relevance, 0).astype(truth.relevance.dtype))
 
 
@@ -118,7 +118,7 @@ SPLITS = ("iid", "ood")
 
 @dataclass(frozen=True, eq=False)
 class Truths:
-    """The usual test split and the one whose moments lie elsewhere, under the names their data have for them."""
+    """The usual test split (iid) and the one with other locations (ood), and their names in the data."""
 
     iid: Judgements
     ood: Judgements
@@ -138,7 +138,7 @@ class SystemCurve:
 
 @dataclass(frozen=True, eq=False)
 class DebiasReport:
-    """What was found; splits are called ``iid`` and ``ood`` throughout, and ``names`` says what the data call them."""
+    """The results; splits are called ``iid`` and ``ood`` throughout, and ``names`` has their names in the data."""
 
     names: tuple[str, str]
     queries: Mapping[str, int]
@@ -151,18 +151,18 @@ class DebiasReport:
     truths: Mapping[str, FloatArray]
     """Densities of the true moments: train (if given), iid and ood."""
     apart: Mapping[str, float]
-    """How far iid and ood lie from train."""
+    """Distances of iid and ood from train."""
     leans: Mapping[str, float]
-    """How train, iid and ood lean themselves, to hold the systems' against (``densities.lean``)."""
+    """The leans of train, iid and ood themselves, for comparison with the systems' (``gaps.lean``)."""
     by_chance: Mapping[str, float]
-    """How far as many moments drawn from a split's own would lie from it."""
+    """Expected distance of resampled moments of a split from the split itself."""
     verbs: tuple[Verb, ...] = ()
     note: str = ""
-    """What a reader must know of the data, such as that they are simulated."""
+    """What a reader must know about the data, such as that they are simulated."""
 
     @property
     def reference(self) -> str:
-        """The system that the others are held against."""
+        """The system that the others are compared with."""
         return self.systems[0]
 
 
@@ -176,9 +176,9 @@ def debias_report(
     seed: int = 0,
     note: str = "",
 ) -> DebiasReport:
-    """Hold systems against each other on both splits; the first is the one that the others are compared with.
+    """Compare systems on both splits, all others with the first.
 
-    Without ``train`` nothing is said of where training moments lie.
+    Without ``train``, the report says nothing about the locations of training moments.
 
     >>> at = dict(durations={"v": 100.0})
     >>> iid, ood = (Judgements.from_groups(["q"], [1], ["v"], [s], [s + 40], **at) for s in (0, 50))

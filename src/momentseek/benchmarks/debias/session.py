@@ -1,4 +1,4 @@
-"""Compare systems on a usual and a changed test split: read or train them, report, and write the report."""
+"""Compare systems on a usual and a changed test split: read or train them, and write a report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Announce = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class DebiasOptions:
-    """What is compared, on which data, and how it is trained and reported."""
+    """Which systems are compared on which data, and how they are trained and reported."""
 
     models: Sequence[str] = ()
     """Models, training runs and files of predictions, as ``parse_entrant`` reads them."""
@@ -67,7 +67,7 @@ def compare_systems(
 ) -> DebiasReport | None:
     """Compare systems and write the report to ``out``, if that is given; None if training was stopped.
 
-    ``spread`` carries out the training on a cluster, and says whether it was finished.
+    ``spread`` runs the training on a cluster and returns whether it was finished.
     """
     given = parse_entrants(options.models)
     training = any(not isinstance(each, FilesEntrant) for found in given.values() for each in found)
@@ -117,7 +117,7 @@ def compare_systems(
 
 
 def write_report(report: DebiasReport, out: Path, plots: bool = True) -> None:
-    """Write figures first, so that a report never shows what does not exist; then all tables together."""
+    """Write the figures first, so that a report never refers to missing files; then all tables together."""
     pictures = [str(p.relative_to(out)) for p in draw(report, out / "figures") if p.suffix == ".png"] if plots else []
     text = json.dumps(as_json(report), ensure_ascii=False, indent=1) + "\n"
     files = {**csv_files(report), "report.json": text.encode(), "report.md": markdown(report, pictures).encode()}
@@ -142,7 +142,7 @@ def _check(options: DebiasOptions, given: bool, training: bool, spread: bool) ->
 
 
 def _truths_of_data(data: Data, options: DebiasOptions) -> tuple[Truths, Judgements, str]:
-    """The truths of a data folder, with the durations that its files or clips give."""
+    """Return the truths of a data folder, with the durations from its files or clips."""
     train, iid, ood = (data.split(name).timed_truth for name in (options.train, options.iid, options.ood))
     return Truths(iid, ood, (options.iid, options.ood)), train, _note(data.name) if data.simulated else ""
 
@@ -158,7 +158,7 @@ def _truths_of_files(options: DebiasOptions) -> tuple[Truths, Judgements | None,
 
 
 def _note_of_folder(folder: Path) -> str:
-    """What to say about truths in the folder of a simulation; empty for real videos."""
+    """Return a note for truths in the folder of a simulation; empty for real videos."""
     try:
         about = read_toml(folder / "data.toml")
     except MomentseekError:
@@ -171,7 +171,7 @@ def _note(name: str) -> str:
 
 
 def _read_systems(given: Mapping[str, list[Entrant]], truths: Truths, options: DebiasOptions) -> dict[str, System]:
-    """The systems whose predictions are files; read first, so that a wrong name shows before any training."""
+    """Read the systems whose predictions are files; this comes before training, so that wrong names show early."""
     found = {}
     for label, each in given.items():
         files = [one for one in each if isinstance(one, FilesEntrant)]
@@ -205,7 +205,7 @@ def _train(
     progress: TrainingCallback | None,
     spread: Callable[[Sequence[ClusterTask]], bool] | None,
 ) -> dict[str, System] | None:
-    """Train the models that are not trained yet, and let every model answer both splits; None if that was stopped."""
+    """Train the models that are not trained yet, and predict both splits with each; None if that was stopped."""
     from momentseek.benchmarks.debias.training import DEFAULT_TABLE, carry_out_task, cluster_tasks, debias_tasks
     from momentseek.models.training.presets import settings_table
 

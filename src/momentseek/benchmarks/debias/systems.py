@@ -1,4 +1,4 @@
-"""The systems to compare, the blind baselines among them, and what every seed of a system scores on a split."""
+"""The systems to compare, including blind baselines, and the scores of every seed of a system on a split."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RANDOM_BASELINES = ("bias-based", "chance")
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A name, and per seed its runs on iid and ood; None where there is none. ``blind``: it never saw a video."""
+    """A system's name and, per seed, its runs on iid and ood (None if missing); ``blind``: it never saw a video."""
 
     name: str
     runs: tuple[tuple[Run | None, Run | None], ...]
@@ -42,15 +42,15 @@ class System:
 
 @dataclass(frozen=True, eq=False)
 class SeedScores:
-    """Means ``(seeds, MEASURES)``, NaN for a seed without a run, and values per query, averaged over seeds."""
+    """Means ``(seeds, measures)``, NaN for a seed without a run, and values per query, averaged over seeds."""
 
     means: FloatArray
     values: FloatArray
     clusters: IntArray | None = None
-    """Number of each query's video, where queries share videos."""
+    """The number of each query's video; None if no two queries share a video."""
 
     def gap_values(self) -> FloatArray:
-        """Values per query of the measures whose gap is reported."""
+        """Return the values per query of the measures whose gap is reported."""
         return self.values[:, [RECALL_MEASURES.index(name) for name in GAP_MEASURES]]
 
 
@@ -76,7 +76,7 @@ def score_seeds(runs: Sequence[Run | None], truth: Judgements, missing: Missing 
 
 
 def blind_systems(iid: Judgements, ood: Judgements, train: Judgements | None, seeds: int = 5) -> list[System]:
-    """All of them, the random ones with several seeds; those that learn are left out where there is no training set.
+    """Return all blind baselines, random ones with several seeds; those that learn need a training set.
 
     >>> at = dict(durations={"a": 10.0})
     >>> truth = Judgements.from_groups(["q"], [1], ["a"], [2], [5], **at)
@@ -114,7 +114,7 @@ class TrainedEntrant:
 
 @dataclass(frozen=True, slots=True)
 class FilesEntrant:
-    """Predictions for the two splits; an empty name where there are none."""
+    """Files of predictions for the two splits; an empty name if there is none."""
 
     label: str
     iid: str
@@ -125,7 +125,7 @@ Entrant = ModelEntrant | TrainedEntrant | FilesEntrant
 
 
 def parse_entrant(text: str) -> Entrant:
-    """What one argument means.
+    """Parse one argument: a model, a training run or a pair of files.
 
     >>> parse_entrant("mdd[confounders=L*A, report=['R@1[IoU>=0.5]', 'mIoU']]").settings
     ('confounders=L*A', "report=['R@1[IoU>=0.5]', 'mIoU']")
@@ -151,7 +151,7 @@ def parse_entrant(text: str) -> Entrant:
 
 
 def parse_entrants(texts: Iterable[str]) -> dict[str, list[Entrant]]:
-    """Label → what was given under it, in the order given; a model can only be given once under a label.
+    """Return label → what was given under it, in order; a model can only be given once under a label.
 
     >>> [len(found) for found in parse_entrants(["a=x,y", "b=x,y", "a=v,w"]).values()]
     [2, 1]
@@ -196,7 +196,7 @@ def _model(value: str, text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _pair(value: str, commas: list[int], text: str) -> tuple[str, str]:
-    """The two files; of several commas, the one that leaves files that are there."""
+    """Split a value into two files; if it has several commas, split at the one that gives existing files."""
     pairs = [(value[:at].strip(), value[at + 1 :].strip()) for at in commas]
     if len(pairs) > 1:
         pairs = [pair for pair in pairs if all(not path or Path(path).is_file() for path in pair)]
@@ -206,7 +206,7 @@ def _pair(value: str, commas: list[int], text: str) -> tuple[str, str]:
 
 
 def _outside(text: str, wanted: str, whole: str) -> Iterator[int]:
-    """Where a character is outside of brackets and quotes."""
+    """Yield the positions of a character outside brackets and quotes."""
     depth, quote = 0, ""
     for at, character in enumerate(text):
         if quote:

@@ -1,7 +1,7 @@
-"""The trained models of a debias report: trained for every seed, and their predictions on both splits.
+"""Train the models of a debias report for every seed, and predict both splits.
 
-Each is in a folder ``runs/LABEL-SEED``: the training run, and its predictions as ``SPLIT.jsonl``. What is finished is
-not done again; ``predictions.json`` says which weights and data the predictions are from.
+Each model has a folder ``runs/LABEL-SEED`` with the training run and its predictions as ``SPLIT.jsonl``. Finished work
+is not repeated; ``predictions.json`` records which weights and data the predictions are from.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from momentseek.models.training.processes import thread_count
 from momentseek.models.training.session import train_or_read
 
 PREDICTIONS_PER_QUERY = 10
-"""Moments kept per query: the report looks at the first only, but readers of the files may look further."""
+"""Number of moments kept per query; the report only uses the first, but others may want more."""
 STAMPS_FILE = "predictions.json"
 DEFAULT_TABLE: dict[str, Any] = {
     "training": {
@@ -48,7 +48,7 @@ DEFAULT_TABLE: dict[str, Any] = {
         "report": ["R@1[IoU>={0.3,0.5,0.7}]", "dR@1[IoU>={0.3,0.5,0.7}]"],
     }
 }
-"""Settings where no preset gives any: moments in the right video (SVMR), chosen by discounted recall."""
+"""Default settings without a preset: moments in the right video (SVMR), selected by discounted recall."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def debias_tasks(
     where: str = "config",
     data: str | None = None,
 ) -> list[DebiasTask]:
-    """One task per model and seed, with all settings checked; nothing is trained yet. ``data`` is the data folder."""
+    """Return one task per model and seed, with all settings checked; nothing is trained yet."""
     found: list[DebiasTask] = []
     for each in entrants:
         if isinstance(each, ModelEntrant):
@@ -97,7 +97,7 @@ def debias_tasks(
 
 
 def checkpoints(path: Path) -> list[Path]:
-    """The checkpoint of a finished training run (or the file itself), or those of its ``seed-N`` folders."""
+    """Return the checkpoint of a finished training run (or the file itself), or those of its ``seed-N`` folders."""
     if not path.is_dir():
         return [find_checkpoint(path)]
     seeds = sorted(path.glob("seed-*"), key=lambda p: (len(p.name), p.name))
@@ -113,7 +113,7 @@ def carry_out_task(
     *,
     progress: TrainingCallback | None = None,
 ) -> tuple[Run, ...] | None:
-    """Train the model, unless that is done, and predict each split; None if training was stopped."""
+    """Train the model, unless it is trained already, and predict each split; None if training was stopped."""
     checkpoint = task.checkpoint
     if task.config is not None:
         report, _ = train_or_read(task.config, data, task.folder, progress=progress)
@@ -125,7 +125,7 @@ def carry_out_task(
 
 
 def cluster_tasks(tasks: Sequence[DebiasTask], data: Data, splits: Sequence[str]) -> list[ClusterTask]:
-    """One task of a cluster per model: train it and predict the splits, as far as that is not done yet."""
+    """Return one cluster task per model, which trains it and predicts the splits unless that is done already."""
     return [
         ClusterTask(
             task.folder.name,
@@ -143,7 +143,7 @@ def _answer_splits(data: Data, task: DebiasTask, splits: Sequence[str]) -> None:
 
 
 def predict_or_read(checkpoint: Path, data: Data, split: str, folder: Path) -> Run:
-    """Moments that a checkpoint finds in the right video of each query; read if ``folder`` has the same already."""
+    """Predict moments in the right video of each query, or read them if ``folder`` already has the same predictions."""
     target, stamps = folder / f"{split}.jsonl", _stamps(folder)
     stamp = {
         "weights": hashlib.sha256(checkpoint.read_bytes()).hexdigest()[:16],
@@ -160,7 +160,7 @@ def predict_or_read(checkpoint: Path, data: Data, split: str, folder: Path) -> R
 
 
 def folder_name(label: str) -> str:
-    """A label as a folder's name, without characters that file systems or shells treat specially.
+    """Convert a label to a folder name, without characters that file systems or shells treat specially.
 
     >>> folder_name("mdd[confounders=L*A, tree=true]"), folder_name("base + EM")
     ('mdd-confounders=L-A-tree=true', 'base-+-EM')
@@ -170,7 +170,7 @@ def folder_name(label: str) -> str:
 
 
 def _finished_checkpoint(folder: Path) -> Path:
-    """The checkpoint of a training run; refused if it was stopped, as half a training says little about a model."""
+    """Return the checkpoint of a training run; a run that was stopped before its end raises an error."""
     file = find_checkpoint(folder)
     if read_report(folder) is not None:
         return file

@@ -1,4 +1,4 @@
-"""What a library answers to the queries of the demo, held against the known truth."""
+"""A library's answers to the queries of the demo, compared with the known truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DemoAnswers:
         return evaluate(run, truth, DEMO_MEASURES, missing="zero")
 
     def as_text(self) -> str:
-        """A table per query, and how many scenes were found."""
+        """Render a table per query, and how many scenes were found."""
         tables = [f"\n{query.text!r}\n{_table(query, hits)}" for query, hits in self.hits]
         right = sum(bool(hits) and _overlap(query, hits[0]) > 0 for query, hits in self.hits)
         shares = ", ".join(f"{name} {self.quality[name]:.2f}" for name in DEMO_MEASURES[1:])
@@ -45,7 +45,7 @@ class DemoAnswers:
         return "\n".join([*tables, summary])
 
     def as_json(self) -> dict[str, Any]:
-        """All hits with their overlap with the truth, and the measures."""
+        """Return all hits with their overlap with the truth, and the measures."""
         rows = [
             {
                 "query": query.text,

@@ -20,11 +20,11 @@ from momentseek.media.subtitles.cues import Cue
 from momentseek.media.subtitles.srt import srt_text as srt
 
 PHOTOGRAPHS = {name: (package, path) for package, found in FILMS["photographs"].items() for name, path in found.items()}
-"""What a photograph shows → the package that holds it, and its path there; neither package is imported."""
+"""What a photograph shows → the package that contains it, and its path there; the packages are not imported."""
 
 
 def photograph_path(name: str) -> Path:
-    """The path of a photograph; refused if its package is not installed."""
+    """Return the path of a photograph; an error if its package is not installed."""
     package, place = PHOTOGRAPHS[name]
     try:
         path = Path(str(metadata.distribution(package).locate_file(place)))
@@ -36,7 +36,7 @@ def photograph_path(name: str) -> Path:
 
 
 def read_photograph(name: str, width: int, height: int) -> Any:
-    """A photograph as an RGB Pillow image, no larger than a camera moving over it needs."""
+    """Read a photograph as an RGB Pillow image, no larger than the moving camera needs."""
     pillow = optional_module("PIL.Image", "demo")
     with pillow.open(photograph_path(name)) as file:
         picture = file.convert("RGB")
@@ -50,11 +50,11 @@ def read_photograph(name: str, width: int, height: int) -> Any:
 
 PAPER, INK = (250, 250, 245), (25, 30, 45)
 TITLE_SHARE = 0.13
-"""Height of the letters of a slide's first line as a share of the slide's; the others are three quarters of that."""
+"""Letter height of a slide's first line, relative to the slide's height; other lines have three quarters of that."""
 
 
 def draw_slide(text: str, width: int, height: int) -> Any:
-    """A slide as an RGB Pillow image, a little larger than the picture, as a camera moves over it."""
+    """Draw a slide as an RGB Pillow image, slightly larger than the frame because the camera moves over it."""
     image, draw, font = (optional_module(f"PIL.{name}", "demo") for name in ("Image", "ImageDraw", "ImageFont"))
     wide, high = round(width * 1.25), round(height * 1.25)
     picture = image.new("RGB", (wide, high), PAPER)
@@ -70,21 +70,21 @@ def draw_slide(text: str, width: int, height: int) -> Any:
 
 WIDTH, HEIGHT, RATE = 480, 270, 20
 ZOOM_SHARE = 0.12
-"""Share of the picture's width by which the camera closes in during a scene."""
+"""Fraction of the picture's width by which the camera zooms in during a scene."""
 FOCUS_HEIGHTS = {"astronaut": 0.05, "cameraman": 0.1}
-"""How far down a tall picture the camera looks, from 0, the top, to 1."""
+"""Vertical position of the camera on a tall picture, from 0 (top) to 1."""
 MILLISECOND = Fraction(1, 1000)
 TEXT_TRACK_STYLES = (
     "[Script Info]\nScriptType: v4.00+\n\n[V4+ Styles]\nFormat: Name, Fontname, Fontsize\nStyle: Default,Arial,16\n\n"
     "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
 )
-"""The text track's encoder will not open without styles, though players use their own."""
+"""The encoder of text tracks needs styles, although players use their own."""
 
 
 def make_films(
     folder: Path, films: Sequence[DemoFilm] = DEMO_FILMS, progress: Callable[[DemoFilm], None] | None = None
 ) -> list[Path]:
-    """Write the films (and their subtitles) that do not exist yet; returns the videos' paths."""
+    """Write the films (and their subtitles) that do not exist yet, and return the videos' paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for film in films:
@@ -126,7 +126,7 @@ def _write(film: DemoFilm, path: Path) -> None:
 
 
 def _voice_packets(av: Any, stream: Any, film: DemoFilm) -> Iterator[Any]:
-    """The words of a film as sound, each where its scene begins."""
+    """Yield the speech of a film as audio packets; each line starts with its scene."""
     samples = np.zeros(round(film.seconds * VOICE_RATE), np.int16)
     for cue in film.cues():
         said, at = speak(cue.text).samples, round(cue.start * VOICE_RATE)
@@ -141,7 +141,7 @@ def _voice_packets(av: Any, stream: Any, film: DemoFilm) -> Iterator[Any]:
 
 
 def _words(av: Any, stream: Any, cue: Cue) -> Any:
-    """A cue as 3GPP timed text: its length in two bytes, then its bytes."""
+    """Encode a cue as 3GPP timed text: its length in two bytes, then its bytes."""
     text = cue.text.encode()
     packet = av.Packet(len(text).to_bytes(2, "big") + text)
     packet.stream, packet.time_base = stream, MILLISECOND
@@ -151,7 +151,7 @@ def _words(av: Any, stream: Any, cue: Cue) -> Any:
 
 
 def _pictures(film: DemoFilm) -> Iterator[Any]:
-    """Every frame of a film as a Pillow image: the camera closes in on one scene and draws back from the next."""
+    """Yield every frame of a film as a Pillow image; the camera zooms in on one scene and out of the next."""
     shown = 0
     for number, (scene, _, end) in enumerate(film.times()):
         if scene.written:
@@ -167,7 +167,7 @@ def _pictures(film: DemoFilm) -> Iterator[Any]:
 
 
 def _camera_view(picture: Any, along: float, focus: float) -> Any:
-    """What the camera sees of a picture, a share ``along`` its way."""
+    """Return the camera's view of a picture after the fraction ``along`` of its movement."""
     wide = min(picture.width, picture.height * WIDTH / HEIGHT) * (1 - ZOOM_SHARE * along)
     high = wide * HEIGHT / WIDTH
     left = (picture.width - wide) * (0.4 + 0.2 * along)

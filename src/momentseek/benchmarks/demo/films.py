@@ -1,6 +1,6 @@
-"""What happens in the sample films, and what to ask about them.
+"""The scenes of the sample films, and queries about them.
 
-Each film is a row of scenes, a camera moving over one photograph each, so the truth is known to the frame.
+In each scene of a film, a camera moves over one photograph, so the truth is known to the frame.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class DemoScene:
     """A scene of a sample film: some seconds of one photograph or slide, and the words over it, if any."""
 
     photograph: str
-    """Name of the photograph; of a slide any name of its own."""
+    """Name of the photograph, or any unique name of a slide."""
     seconds: float
     said: str = ""
     written: str = ""
@@ -33,9 +33,9 @@ class DemoFilm:
     name: str
     scenes: tuple[DemoScene, ...]
     track: bool = False
-    """Whether the words are a track inside the file; otherwise they are next to it as .srt."""
+    """Whether the subtitles are a track inside the file; otherwise they are an .srt file next to it."""
     voice: bool = False
-    """Whether the words are spoken by a synthetic voice, and there are no subtitles."""
+    """Whether a synthetic voice speaks the words, without subtitles."""
 
     @property
     def seconds(self) -> float:
@@ -43,7 +43,7 @@ class DemoFilm:
         return sum(scene.seconds for scene in self.scenes)
 
     def times(self) -> Iterator[tuple[DemoScene, float, float]]:
-        """Each scene with its start and end, in seconds.
+        """Yield each scene with its start and end, in seconds.
 
         >>> [(scene.photograph, start, end) for scene, start, end in DEMO_FILMS[0].times()][:2]
         [('coffee', 0.0, 7.0), ('flower', 7.0, 12.0)]
@@ -54,11 +54,11 @@ class DemoFilm:
             start += scene.seconds
 
     def interval(self, photograph: str) -> tuple[float, float]:
-        """Start and end of the scene that shows a photograph, in seconds."""
+        """Return start and end of the scene that shows a photograph, in seconds."""
         return next((start, end) for scene, start, end in self.times() if scene.photograph == photograph)
 
     def cues(self) -> list[Cue]:
-        """The words of the film as cues, each a little inside its scene."""
+        """Return the words of the film as cues, each slightly inside its scene."""
         return [Cue(start + 0.4, end - 0.4, scene.said, "en") for scene, start, end in self.times() if scene.said]
 
 
@@ -94,6 +94,6 @@ DEMO_QUERIES = (
     DemoQuery("will they accept the old money", "trip.mp4", "coins"),
 )
 SENTENCE_QUERY = DemoQuery("a woman wearing a space suit", "lecture.mp4", "astronaut")
-"""One that the encoder of things cannot answer: it has no label for it."""
+"""A query that the encoder of object labels cannot answer, because it has no label for it."""
 SPOKEN_QUERY = DemoQuery("seats on the night train to Paris", SPOKEN_FILM.name, "brick")
 SLIDE_QUERY = DemoQuery("the timetable of the harbour bridge", SLIDE_FILM.name, "slide")

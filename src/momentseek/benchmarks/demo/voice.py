@@ -1,7 +1,7 @@
-"""A synthetic voice: eSpeak NG, whose library and voices the package espeakng-loader carries.
+"""A synthetic voice: eSpeak NG, whose library and voices are in the package espeakng-loader.
 
-eSpeak NG is under the GPL, so nothing of it is loaded into this process: it speaks in one of its own, which is this
-file run as a program, and only samples come back.
+eSpeak NG is under the GPL, so nothing of it is loaded into this process. It runs in a separate process, which executes
+this file as a program and returns only samples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.errors import missing_package as missing
 
 VOICE_RATE = 22_050
-"""Samples a second of what is spoken."""
+"""Sampling rate of the speech, in samples per second."""
 WORDS_PER_MINUTE = 140
 VOICE_PACKAGE = "espeakng_loader"
 _SYNCHRONOUS, _UTF8, _RATE_PARAMETER, _WORD_EVENT = 2, 1, 1, 1
@@ -30,15 +30,15 @@ _SYNCHRONOUS, _UTF8, _RATE_PARAMETER, _WORD_EVENT = 2, 1, 1, 1
 
 @dataclass(frozen=True, eq=False)
 class SyntheticSpeech:
-    """A text that was spoken: its samples at ``VOICE_RATE``, and when each of its words begins."""
+    """Synthesised speech: its samples at ``VOICE_RATE``, and the start of each word."""
 
     samples: NDArray[np.int16]
     words: tuple[tuple[float, str], ...]
-    """Start in seconds and text of each word, as the voice itself says."""
+    """Start in seconds and text of each word, as reported by eSpeak NG."""
 
     @property
     def seconds(self) -> float:
-        """How long it takes to say it."""
+        """Length of the speech, in seconds."""
         return len(self.samples) / VOICE_RATE
 
 
@@ -48,7 +48,7 @@ def has_voice() -> bool:
 
 
 def speak(text: str, voice: str = "en-us") -> SyntheticSpeech:
-    """Speak a text; in a process of its own, as the library keeps one state for all."""
+    """Synthesise a text, in a separate process."""
     if not has_voice():
         raise missing("espeakng-loader", "demo")
     done = subprocess.run([sys.executable, __file__, voice], input=text.encode(), capture_output=True, check=False)
@@ -60,7 +60,7 @@ def speak(text: str, voice: str = "en-us") -> SyntheticSpeech:
 
 
 class _Event(ctypes.Structure):
-    """What the library tells of a word, a sentence or an end (``espeak_EVENT`` of its header)."""
+    """The library's event for a word, a sentence or an end (``espeak_EVENT`` in its header)."""
 
     _fields_ = (
         ("type", ctypes.c_int), ("identifier", ctypes.c_uint), ("place", ctypes.c_int), ("length", ctypes.c_int),
@@ -79,7 +79,7 @@ def _synthesise(text: bytes, voice: str) -> bytes:
             spoken.extend(ctypes.string_at(samples, 2 * count))
         at = 0
         while events[at].type:
-            if events[at].type == _WORD_EVENT:  # places are counted from 1, in characters
+            if events[at].type == _WORD_EVENT:  # positions are counted from 1, in characters
                 words.append((events[at].milliseconds / 1000, events[at].place - 1, events[at].length))
             at += 1
         return 0

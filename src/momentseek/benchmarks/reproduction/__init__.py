@@ -1,1 +1,1 @@
-"""The papers' tables computed again: every row trained over seeds, our figures next to the printed ones."""
+"""Reproduce the papers' tables: train every row over seeds, and show our figures next to the printed ones."""

@@ -1,12 +1,12 @@
-"""A table as a TOML file describes it: rows, columns, settings and a paper's figures (docs/reproducing.md).
+"""A table described by a TOML file: rows, columns, settings and a paper's figures (docs/measurements/papers.md).
 
-The papers' tables are files of the folder ``tables``; anybody's are read by their path, or registered by a plug-in:
+The papers' tables are in the folder ``tables``. Other tables are read by their path, or registered by a plug-in:
 ``TABLES.add("my-table", Path(__file__).with_name("my-table.toml"))``.
 
 A row is a ``model`` with ``settings``, a blind ``baseline``, or a trained row searched in another way (``of``).
-``begin``, ``first_stage`` and ``videos`` name other rows; a row that is only such a part is ``hidden``. A file that
-``extends`` another, by its name or its path, has all of it that it does not say itself. What is wrong in a file is
-refused with the key and its line.
+``begin``, ``first_stage`` and ``videos`` name other rows; a row that only serves as such a part is ``hidden``. A file
+that ``extends`` another, by name or path, inherits everything it does not define itself. Errors in a file name the key
+and its line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FIELD_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "Sequence": ((list, tuple), "a list"),
     "tuple": ((list, tuple), "a list"),
 }
-"""What a field's annotation begins with: the types that its value may have, and how messages call them."""
+"""First word of a field's annotation → the types its value may have, and their name in messages."""
 TABLES: Registry[Path] = Registry("table", group="tables")
 """Name → the file of a table."""
 for _file in sorted(Path(str(files(__package__))).joinpath("tables").glob("*.toml")):
@@ -47,7 +47,7 @@ for _file in sorted(Path(str(files(__package__))).joinpath("tables").glob("*.tom
 
 @dataclass(frozen=True, kw_only=True)
 class TableColumn:
-    """One column: a measure on a split, of all its queries or of those with a label such as TVR's ``type = "v"``."""
+    """One column: a measure on a split, for all queries or for those with a label such as TVR's ``type = "v"``."""
 
     label: str
     split: str
@@ -65,12 +65,12 @@ class TableRow:
     baseline: str | None = None
     of: str | None = None
     preset: str | None = None
-    """The preset on real data, where it is not the table's."""
+    """The preset on real data, if it is not the table's."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     simulated: Mapping[str, Any] = field(default_factory=dict)
     """Further settings on simulated data."""
     use: Sequence[str] = ()
-    """Groups of the table's settings for simulated data that this row takes."""
+    """Groups of the table's settings for simulated data that this row uses."""
     share: float = 1.0
     """The share of the table's steps that this row is trained for on simulated data."""
     begin: str | None = None
@@ -89,7 +89,7 @@ class TableRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperTable:
-    """A table of a paper: everything needed to make it again."""
+    """A table of a paper, with everything needed to reproduce it."""
 
     name: str
     title: str
@@ -100,29 +100,29 @@ class PaperTable:
     protocol: str = "paper"
     """The evaluator: the paper's, or another."""
     seeds: int = 3
-    """Seeds of every row, unless others are asked for."""
+    """Default number of seeds of every row."""
     data: str = ""
-    """The data folder of the table, unless another is given; a relative path is one from the table's file."""
+    """The default data folder of the table; a relative path starts at the table's file."""
     kind: str = "scores"
     task: str = "SVMR"
     percent: bool = False
     run_time: bool = False
-    """Whether the paper prints run times: then ours are shown."""
+    """Whether the paper prints run times; if so, ours are shown."""
     remarks: str = ""
-    """What a reader of our column must know next to the paper's."""
+    """What a reader must know to compare our column with the paper's."""
     preset: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of every row, on real and on simulated data."""
     simulation: Mapping[str, Any] = field(default_factory=dict)
     file: str = ""
-    """The file that it was read from; the papers' have none."""
+    """The file it was read from; empty for the papers' tables."""
 
     def place(self, *key: str | int) -> str:
-        """How messages name a key: by the file and its line, where there is a file."""
+        """Return how messages name a key: with file and line, if there is a file."""
         return _place(self.file or self.name, key, self.file)
 
     def choose_rows(self, names: Sequence[str] = ()) -> list[TableRow]:
-        """The rows of these names, or all that are shown, in the table's order; with every row that they need."""
+        """Return the rows of these names, or all visible ones, with every row they need, in the table's order."""
         for name in names:
             if name not in self.rows:
                 raise MomentseekError(f"{self.name} has no row {name!r}; {did_you_mean(name, self.rows)}")
@@ -133,12 +133,12 @@ class PaperTable:
 
 
 def table_names() -> tuple[str, ...]:
-    """The names of all tables, those of plug-ins last."""
+    """Return the names of all tables, those of plug-ins last."""
     return tuple(TABLES)
 
 
 def read_table(table: str | os.PathLike[str]) -> PaperTable:
-    """The table of a name, or of a file, which is a path that ends in ``.toml``.
+    """Read a table by its name, or from a file, which is a path that ends in ``.toml``.
 
     >>> table = read_table("debiased-2")
     >>> table.rows["ctrl"].label, table.rows["ctrl"].paper[:2]
@@ -157,12 +157,12 @@ def read_table(table: str | os.PathLike[str]) -> PaperTable:
 
 
 def is_file_name(table: str | os.PathLike[str]) -> bool:
-    """Whether a table is named by its file."""
+    """Whether a table is given as a file."""
     return os.fspath(table).endswith(".toml")
 
 
 def parse_table(sections: Mapping[str, Any], name: str, file: str = "") -> PaperTable:
-    """A table from the sections of its file, with every name, type and number checked."""
+    """Build a table from the sections of its file, with every name, type and number checked."""
 
     def build(kind: Any, values: Mapping[str, Any], *key: str | int) -> Any:
         return _build(kind, values, key, file or name, file)
@@ -207,7 +207,7 @@ def _check_row(table: PaperTable, row: TableRow, groups: Mapping[str, Any]) -> N
     for need in row.needs:
         if need not in earlier:
             raise MomentseekError(
-                f"{where} goes on from {need!r}, which is no row before it; {did_you_mean(need, earlier)}"
+                f"{where} continues from {need!r}, which is not a row before it; {did_you_mean(need, earlier)}"
             )
     for group in row.use:
         if group not in groups:
@@ -215,9 +215,10 @@ def _check_row(table: PaperTable, row: TableRow, groups: Mapping[str, Any]) -> N
 
 
 def _sections(path: Path) -> dict[str, Any]:
-    """The sections of a table's file; where it extends another, those of both.
+    """Read the sections of a table's file, merged with those of the table it extends.
 
-    The file's rows are the table's, each with what the other says of it; printed figures belong to their columns.
+    The table has the rows of this file, and each inherits from the same row of the other file. Printed figures are not
+    inherited if this file defines its own columns.
     """
     own = read_toml(path, "a table is named, or given by the path of its file (`momentseek reproduce --list`)")
     for key in ("rows", "real", "simulation"):
@@ -241,7 +242,7 @@ def _sections(path: Path) -> dict[str, Any]:
 
 
 def _build(kind: Any, values: Mapping[str, Any], key: Sequence[str | int], what: str, file: str) -> Any:
-    """An instance of a class of a table's parts, its names and types checked; ``key`` is where the values stand."""
+    """Build a part of a table, with names and types checked; ``key`` is the position of the values in the file."""
     known = {f.name: str(f.type) for f in dataclasses.fields(kind)}
     for name, value in values.items():
         if name not in known:
@@ -253,12 +254,12 @@ def _build(kind: Any, values: Mapping[str, Any], key: Sequence[str | int], what:
             raise MomentseekError(f"{_place(what, (*key, name), file)} must be {called}, not {value!r}")
     needed = [f.name for f in dataclasses.fields(kind) if f.default is f.default_factory is dataclasses.MISSING]
     if missing := [name for name in needed if name not in values]:
-        raise MomentseekError(f"{_place(what, key, file)} does not say its {missing[0]}; add {missing[0]} = …")
+        raise MomentseekError(f"{_place(what, key, file)} has no {missing[0]}; add {missing[0]} = …")
     return kind(**values)
 
 
 def _place(what: str, key: Sequence[str | int], file: str) -> str:
-    """A key in a sentence, as ``mine.toml, line 7: rows.ours.model``."""
+    """Format a key for messages, such as ``mine.toml, line 7: rows.ours.model``."""
     named = ".".join(str(part + 1) if isinstance(part, int) else part for part in key)
     line = toml_line(Path(file), key) if file else None
     place = f"{what}, line {line}" if line else what

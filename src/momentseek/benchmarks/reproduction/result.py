@@ -1,4 +1,4 @@
-"""A finished table: our mean and deviation over seeds next to the paper's figure, as text, page and picture."""
+"""A finished table, with our mean and deviation over seeds next to the paper's figures, and its renderings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableCell:
-    """One figure: ours over seeds, its interval over queries, and the paper's (None: not printed)."""
+    """One figure: ours over seeds, its interval over videos, and the paper's (None: not printed)."""
 
     ours: SeedSpread
     low: float
@@ -48,7 +48,7 @@ class TableCell:
     """Our figure with each seed."""
     paper: float | None
     letters: str = ""
-    """Shared with the rows of the column that are not told apart from this one."""
+    """Letters shared with the rows of the column that do not differ significantly from this one."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class ResultRow:
     label: str
     cells: tuple[TableCell, ...]
     best_steps: tuple[int, ...] = ()
-    """The step with the best validation, seed by seed; empty for what was not trained."""
+    """The step with the best validation, seed by seed; empty if nothing was trained."""
     steps: int = 0
     minutes: float = 0.0
-    """Minutes that training took per seed, on the clock."""
+    """Training time per seed, in minutes of wall-clock time."""
     search_seconds: float | None = None
-    """Seconds of the search for all queries of the first column's split, mean over seeds; None if not known."""
+    """Search time for all queries of the first column's split, in seconds, mean over seeds; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class TableResult:
 
     @property
     def caption(self) -> str:
-        """What the figures are, and what of: real data or a simulation."""
+        """What the figures are, and whether they are from real data or a simulation."""
         seeds = {len(row.cells[0].seeds) for row in self.rows if row.cells and row.best_steps}
         over = f"mean ± sd over {max(seeds)} seeds" if seeds and max(seeds) > 1 else "one seed"
         what = (
@@ -98,14 +98,14 @@ class TableResult:
             f"Measured by the protocol {self.table.protocol} ({PROTOCOLS[self.table.protocol].about}).",
             self.table.remarks,
             f"Differs from the paper: {self.differences}." if self.differences else "",
-            "Rows that share a letter are not told apart (p > 0.05, Holm-corrected, by video and seed)."
+            "Rows that share a letter do not differ significantly (p > 0.05, Holm-corrected, by video and seed)."
             if letters
             else "",
         )
         return " ".join(part for part in parts if part)
 
     def as_json(self) -> dict[str, Any]:
-        """Every figure with its spread, interval and seeds."""
+        """Return every figure with its spread, interval and seeds."""
         rows = [
             {
                 "name": row.name,
@@ -146,7 +146,7 @@ class TableResult:
 def caption_cell(
     parts: Sequence[FloatArray], measure: CaptionMeasure, paper: float | None, percent: bool, clusters: IntArray | None
 ) -> TableCell:
-    """One figure that is no mean, such as BLEU, from what captions add to it (moments, columns) with every seed."""
+    """Compute a figure that is not a mean, such as BLEU, from each seed's statistics of captions (moments, columns)."""
     scale = 100.0 if percent else 1.0
     figures = tuple(float(measure.figures(some.sum(axis=0, keepdims=True))[0]) * scale for some in parts)
     drawn = bootstrap_means(np.column_stack(list(parts)), clusters=clusters) * len(parts[0])
@@ -158,7 +158,7 @@ def caption_cell(
 def table_cell(
     values: Sequence[FloatArray], paper: float | None, percent: bool, clusters: IntArray | None = None
 ) -> TableCell:
-    """One figure from the queries' values of every seed; its interval is drawn by clusters, such as videos.
+    """Compute a figure from the queries' values of every seed; its interval is drawn by clusters, such as videos.
 
     >>> cell = table_cell([np.array([1.0, 0.0]), np.array([1.0, 1.0])], 60.0, percent=True)
     >>> cell.ours.mean, cell.seeds, cell.paper
@@ -172,7 +172,7 @@ def table_cell(
 
 
 def row_letters(systems: Sequence[Sequence[FloatArray]], clusters: IntArray | None) -> list[str]:
-    """For each system, the letters it shares with those that its queries and seeds do not tell it from.
+    """Return the letters that each system shares with those it does not differ from significantly.
 
     >>> apart = np.tile([0.0, 1.0], 20)
     >>> row_letters([[apart], [apart], [apart / 9]], None)
@@ -188,11 +188,11 @@ def row_letters(systems: Sequence[Sequence[FloatArray]], clusters: IntArray | No
 
 
 ALPHA = 0.05
-"""Up to this corrected p-value two rows are told apart."""
+"""Two rows differ significantly if their corrected p-value is at most this."""
 
 
-def tie_cell(systems: Sequence[Sequence[FloatArray]], percent: bool) -> TableCell:
-    """The share of queries on which all systems have exactly the same value, seed by seed (AxIoU, supplement B).
+def tie_cell(systems: Sequence[Sequence[FloatArray]], percent: bool, clusters: IntArray | None = None) -> TableCell:
+    """Return the share of queries on which all systems have exactly the same value, by seed (AxIoU, supplement B).
 
     >>> one, two = np.array([0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0])
     >>> round(tie_cell([[one], [two]], percent=True).ours.mean, 1)
@@ -203,7 +203,7 @@ def tie_cell(systems: Sequence[Sequence[FloatArray]], percent: bool) -> TableCel
         np.all(np.stack([each[seed] for each in systems]) == systems[0][seed], axis=0).astype(np.float64)
         for seed in range(seeds)
     ]
-    return table_cell(tied, None, percent)
+    return table_cell(tied, None, percent, clusters)
 
 
 PAGE_STYLE = (
@@ -215,7 +215,7 @@ PAGE_STYLE = (
 
 
 def document(result: TableResult, style: str, pictures: Sequence[str] = ()) -> str:
-    """The caption and the table, as ``text``, ``markdown``, ``latex`` or an ``html`` page with pictures (SVG)."""
+    """Render caption and table as ``text``, ``markdown``, ``latex`` or an ``html`` page with pictures (SVG)."""
     table, caption = as_table(result).render(style), STYLES[style].escape(result.caption)
     if style == "latex":
         return (
@@ -247,13 +247,13 @@ def write_documents(result: TableResult, out: Path) -> None:
 
 
 def as_table(result: TableResult) -> Table:
-    """The table as text: each column twice, the paper's figure and ours, where the paper prints any."""
+    """Return the table as text: for each column the paper's figure, if it prints any, and ours."""
     printed = [any(row.cells[i].paper is not None for row in result.rows) for i in range(len(result.columns))]
     header = [""]
     for column, both in zip(result.columns, printed, strict=True):
         header += [f"{column}, paper", f"{column}, ours"] if both else [f"{column}, ours"]
     trained = any(row.best_steps for row in result.rows)
-    header += [f"{result.columns[0]}, 95 % over queries", *(["best after, of steps"] if trained else [])]
+    header += [f"{result.columns[0]}, 95 % over videos", *(["best after, of steps"] if trained else [])]
     digits = 1 if result.table.percent else 3
     timed = result.table.run_time and any(row.search_seconds is not None for row in result.rows)
     header += ["search, seconds"] if timed else []
@@ -276,19 +276,19 @@ def as_table(result: TableResult) -> Table:
 
 
 MOST_PANELS = 4
-"""Columns that are drawn; a table with more has its first ones drawn."""
+"""Maximum number of columns that are drawn; of more, the first ones are drawn."""
 MANY_COLUMNS = 9
-"""With this many columns, and none of them printed in the paper, a row is drawn as a curve over them."""
+"""Minimum number of columns for rows to be drawn as curves, if the paper prints no figures."""
 
 
 def table_figure(result: TableResult) -> Figure:
-    """Curves where the columns are many and nothing is printed for them, else a panel per column."""
+    """Draw curves if there are many columns and no printed figures, else a panel per column."""
     printed = any(cell.paper is not None for row in result.rows for cell in row.cells)
     return _panels(result) if printed or len(result.columns) < MANY_COLUMNS else _curves(result)
 
 
 def _panels(result: TableResult) -> Figure:
-    """For each of the first columns a panel: a line per row with our mean ± sd and the paper's figure."""
+    """Draw a panel for each of the first columns: a line per row with our mean ± sd and the paper's figure."""
     columns = result.columns[:MOST_PANELS]
     rows = len(result.rows)
     figure, axes = subplots(1, len(columns), 2.2 + 2.4 * len(columns), 1.2 + 0.3 * rows)
@@ -310,7 +310,7 @@ def _panels(result: TableResult) -> Figure:
 
 
 def _curves(result: TableResult) -> Figure:
-    """A curve per row over all columns, such as thresholds (Fig. 12 of debiased grounding)."""
+    """Draw a curve per row over all columns, such as thresholds (Fig. 12 of debiased grounding)."""
     figure, axes = subplots(1, 1, 1.5 + 0.45 * len(result.columns), 4.8)
     ax = axes[0][0]
     places = range(len(result.columns))

@@ -1,7 +1,7 @@
-"""What a table asks to be trained: a task per row and seed, in a folder named after its settings and data.
+"""The training tasks of a table: one per row and seed, in a folder named after its settings and data.
 
-The name of a task's folder has a fingerprint of all that decides its weights: settings, data, and the rows it goes on
-from. So tables share what they have in common, what is finished is not trained again, and other settings never meet.
+The folder's name has a fingerprint of everything that determines the weights: settings, data, and the rows it continues
+from. So tables share common rows, finished rows are not trained again, and different settings never share a folder.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from momentseek.models.training.presets import configure, preset_table
 from momentseek.models.training.setup import check_training, resolve_config, used_splits
 
 WITHOUT_EFFECT = ("device", "threads", "cache_mb", "prefetch", "save_minutes")
-"""Settings that do not decide what is learnt."""
+"""Settings that do not affect the trained weights."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is trained: seeds, steps (None: as the table or the preset says), and settings on top of all others."""
+    """How much is trained: seeds, steps (None: from the table or preset), and settings that override all others."""
 
     seeds: int = 3
     steps: int | None = None
@@ -57,7 +57,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class RowTask:
-    """One row with one seed: to be trained in ``folder``, or a checkpoint that exists already."""
+    """One row with one seed, to be trained in ``folder`` or already trained there."""
 
     row: TableRow
     seed: int
@@ -65,11 +65,11 @@ class RowTask:
     fingerprint: str
     config: TrainConfig | None = None
     needs: Mapping[str, RowTask] = field(default_factory=dict)
-    """The tasks this one goes on from, by the row's name."""
+    """The tasks this one continues from, by row name."""
 
     @property
     def checkpoint(self) -> Path:
-        """The folder of the training run that answers for this row."""
+        """The folder of the training run used for this row."""
         return self.needs[self.row.of].checkpoint if self.row.of else self.folder
 
 
@@ -81,7 +81,7 @@ def row_tasks(
     budget: Budget,
     finished: Mapping[str, Sequence[Path]],
 ) -> dict[str, list[RowTask]]:
-    """The tasks of every row, seed by seed, all settings checked; baselines have none. Nothing is trained yet."""
+    """Return the tasks of every row, seed by seed, with all settings checked; baselines have none."""
     found: dict[str, list[RowTask]] = {}
     for row in rows:
         if row.baseline:
@@ -100,7 +100,7 @@ def row_tasks(
 
 
 def check_tasks(tasks: Mapping[str, Sequence[RowTask]], data: Data) -> None:
-    """Refuse what could not be trained, before anything is: names of settings, features, lengths, splits."""
+    """Check names of settings, features, lengths and splits of all tasks before anything is trained."""
     for row in tasks.values():
         first = row[0]
         if first.config is not None:
@@ -114,9 +114,9 @@ def check_tasks(tasks: Mapping[str, Sequence[RowTask]], data: Data) -> None:
 
 
 def training_config(table: PaperTable, row: TableRow, simulated: bool, path: str, budget: Budget) -> TrainConfig:
-    """The settings of a row on real or simulated data, before seeds and the rows it goes on from."""
+    """Return the settings of a row on real or simulated data, without its seed and the rows it continues from."""
     simulation = table.simulation
-    simulated = simulated and bool(simulation)  # a table of one's own may have simulated data and say nothing of them
+    simulated = simulated and bool(simulation)  # a user's table may have simulated data without such a section
     name = simulation.get("preset", "simulation") if simulated else (row.preset or table.preset)
     settings: dict[str, Any] = {**table.settings, **row.settings}
     if simulated:
@@ -150,13 +150,13 @@ NOT_COMPARED = (
     "steps",
     "epochs",
 )
-"""Settings that are no difference from a paper, or are said otherwise."""
+"""Settings that do not count as a difference from a paper, or are reported in another way."""
 
 
 def setting_differences(ours: TrainConfig, other: TrainConfig) -> list[str]:
-    """What differs between two configs of a model, as ``hidden 32 (512)``: first ours, then the other's."""
+    """Describe the differences between two configs of a model, such as ``hidden 32 (512)``: ours, then the other's."""
     mine, theirs = ours.table(), other.table()
-    if theirs["model"].get("tower") == "auto":  # what the paper trains, whether it is downloaded here or not
+    if theirs["model"].get("tower") == "auto":  # the paper's, whether it is downloaded here or not
         theirs["model"]["tower"] = DEFAULT_TOWER
     found = [
         f"{name} {_setting_text(value)} ({_setting_text(theirs[section][name])})"
@@ -173,7 +173,7 @@ def _setting_text(value: Any) -> str:
 
 
 def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]]) -> str:
-    """Every setting of the rows that is not the paper's, with the paper's in brackets; empty if there is none."""
+    """Describe every setting of the rows that is not the paper's, with the paper's in brackets; empty if none."""
     rows: dict[str, list[str]] = {}
     unknown: list[str] = []
     for trained in tasks.values():
@@ -201,15 +201,23 @@ def _saved_run(table: PaperTable, run: Path) -> SavedTraining:
 
 
 def check_given(table: PaperTable, row: TableRow, runs: Sequence[Path], config: TrainConfig, data: Data) -> None:
-    """Refuse finished training runs that are not of the row's model, on its data and its training split."""
+    """Raise an error for finished training runs with another model, own settings, data or split than the row.
+
+    A row's own settings are those of the network that distinguish it from other rows, such as ``modalities``. Other
+    settings may differ; the caption says which are not the paper's.
+    """
+    settings = config.table()["model"]
+    own = [name for name, value in row.settings.items() if name in settings and settings[name] == value]
     for run in runs:
         saved = _saved_run(table, run)
-        for what, theirs, wanted in (
-            ("model", saved.config.model, config.model),
-            ("training split", saved.config.data.train, config.data.train),
+        theirs = saved.config.table()["model"]
+        for what, found, wanted in (
+            ("the model", saved.config.model, config.model),
+            ("the training split", saved.config.data.train, config.data.train),
+            *((name, theirs.get(name), settings[name]) for name in own),
         ):
-            if theirs != wanted:
-                raise MomentseekError(f"row {row.name}: {run} has the {what} {theirs}, not {wanted}; give another run")
+            if found != wanted:
+                raise MomentseekError(f"row {row.name}: {run} has {what} {found}, not {wanted}; give another run")
         if (
             not saved.imported
             and data.fingerprint_of([config.data.train, saved.config.data.validate]) != saved.fingerprint
@@ -245,16 +253,16 @@ def _fingerprint(config: TrainConfig, data: Data, needs: Mapping[str, RowTask]) 
 
 @dataclass(frozen=True)
 class RowScores:
-    """The values of every column's queries, and the seconds the search of the first column's split took."""
+    """The values of every column's queries, and the search time of the first column's split in seconds."""
 
     columns: list[FloatArray]
     seconds: float | None
     parts: list[FloatArray | None]
-    """For columns whose figure is no mean (BLEU, METEOR), what each caption adds to it; None for the others."""
+    """For columns whose figure is not a mean (BLEU, METEOR), what each caption adds to it; None for the others."""
 
 
 def task_scores(table: PaperTable, task: RowTask, data: Data, out: Path) -> RowScores:
-    """The values of every column's queries, for a trained row with one seed."""
+    """Compute the values of every column's queries, for a trained row with one seed."""
     row = task.row
     videos = find_checkpoint(task.needs[row.videos].checkpoint) if row.videos else None
     checkpoint = find_checkpoint(task.checkpoint)
@@ -269,7 +277,7 @@ def task_scores(table: PaperTable, task: RowTask, data: Data, out: Path) -> RowS
 
 
 def baseline_scores(table: PaperTable, row: TableRow, seed: int, train: str, data: Data, out: Path) -> RowScores:
-    """The same of a blind baseline with one seed."""
+    """Compute the same for a blind baseline with one seed."""
     name = row.baseline or ""
     if name not in BASELINES:
         raise MomentseekError(f"row {row.name}: there is no baseline {name!r}; {did_you_mean(name, BASELINES)}")
@@ -296,11 +304,11 @@ def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files
         file = out / "scores" / f"{digest}.json"
         known, seconds, added = _read(file)
         if known is None:
-            # Ten predictions at least, so that suppression has something to choose from.
+            # At least ten predictions, so that suppression has something to choose from.
             began = time.perf_counter()
             run = predict(split, max([10, *(measure.max_rank or 0 for measure in parse_all(names))]))
             seconds = time.perf_counter() - began
-            rated = isinstance(run, Run) and run.saliency is not None  # without, there is no figure of highlights
+            rated = isinstance(run, Run) and run.saliency is not None  # without it, highlights cannot be measured
             measured = [n for n in names if rated or parse_all([n])[0].NAME not in HIGHLIGHTS]
             result = evaluate(run, column_truth(table, data, split), measured, protocol=table.protocol, missing="zero")
             known = dict(zip(measured, to_plain(result.values.T), strict=True))
@@ -319,12 +327,12 @@ def _column_values(table: PaperTable, data: Data, out: Path, predict: Any, files
 
 
 def column_truth(table: PaperTable, data: Data, split: str) -> Judgements | CaptionTable:
-    """What the answers of a split are measured by; refuses a split that the data lack."""
+    """Return what the answers of a split are compared with; a missing split raises an error."""
     return data.captions(split).table if table.task == CAPTIONS else data.split(split).timed_truth
 
 
 def _of_group(column: TableColumn, values: Sequence[float | None] | None, data: Data, table: PaperTable) -> FloatArray:
-    """The values of the queries that a column is about; those that do not count are NaN, and all that were not had."""
+    """Return the values of a column's group of queries; NaN for other queries, and for all if not measured."""
     if values is None:
         return np.full(len(column_truth(table, data, column.split)), math.nan)
     found = np.array([math.nan if value is None else value for value in values])

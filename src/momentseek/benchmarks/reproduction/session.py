@@ -1,4 +1,4 @@
-"""Making a table again: data, tasks, training, scores, and the table they give."""
+"""Reproduce a table: prepare data and tasks, train, measure, and build the table."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ from momentseek.models.training.processes import thread_count
 from momentseek.models.training.session import train_or_read
 
 TRAINED_BY = ("preset", "steps", "validations", "settings")
-"""What a table's section ``simulation`` says about training rather than about the data."""
+"""Keys of a table's section ``simulation`` that are about training rather than about the data."""
 
 
 def data_folder(
     table: PaperTable, asked: str | os.PathLike[str] | None, out: Path, announce: Callable[[str], None]
 ) -> Path:
-    """The folder of the data: the one asked for, or the table's; else a simulation, made there or below ``out``."""
+    """Return the data folder: the given one or the table's; if it does not exist, simulate data there or in ``out``."""
     given = Path(asked or table.data) if asked or table.data else None
     wanted = {key: value for key, value in table.simulation.items() if key not in TRAINED_BY}
     like = wanted.pop("like", "tvr")
@@ -87,11 +87,11 @@ def data_folder(
 def row_cluster_tasks(
     table: PaperTable, tasks: Mapping[str, Sequence[RowTask]], shown: Sequence[TableRow], data: Data, out: Path
 ) -> list[ClusterTask]:
-    """A task per row and seed; one that goes on from other rows waits for theirs."""
+    """Return a cluster task per row and seed; a row that continues from others waits for theirs."""
     found: list[ClusterTask] = []
     places: dict[tuple[str, int], int] = {}
     last: dict[Path, int] = {}
-    """The last task so far that works in a folder: rows with the same settings share one, and must not meet in it."""
+    """The last task so far in each folder: rows with the same settings share one, and must not run at the same time."""
     measured = {row.name for row in shown}
     for name, row in tasks.items():
         for number, task in enumerate(row):
@@ -112,7 +112,7 @@ def row_cluster_tasks(
 
 
 def finish_row(data: Data, table: PaperTable | None, task: RowTask, out: Path) -> None:
-    """Train a row with one seed and measure it for a table, as far as that is not done yet."""
+    """Train a row with one seed and measure it for a table, unless that is done already."""
     if task.config is not None:
         train_run(data, task.config, task.folder)
     if table is not None:
@@ -120,11 +120,11 @@ def finish_row(data: Data, table: PaperTable | None, task: RowTask, out: Path) -
 
 
 BASELINE_SEEDS = 5
-"""Draws of a blind baseline that draws; the others give the same every time."""
+"""Number of seeds of a random blind baseline; the others are deterministic."""
 
 Announce = Callable[[str], None]
 Spread = Callable[[Sequence[ClusterTask]], bool]
-"""Carries out tasks on a cluster; False if they were stopped."""
+"""Runs tasks on a cluster; returns False if they were stopped."""
 
 
 def reproduce_table(
@@ -142,14 +142,14 @@ def reproduce_table(
     announce: Announce = lambda _: None,
     spread: Spread | None = None,
 ) -> TableResult | None:
-    """Train every row of a table over seeds, measure it, and give our figures next to the paper's.
+    """Train every row of a table over seeds, measure it, and return our figures next to the paper's.
 
-    ``table`` is a name, or the path of a table's file. ``data`` is a folder with a data.toml, else that of the table;
-    without one the table's simulation is made (there, if it is named). ``seeds`` are the table's if not given. Training
-    runs and scores go to ``out`` and are not made twice. ``rows`` chooses rows, ``steps`` and ``settings`` change how
-    they are trained, ``protocol`` names another evaluator than the paper's, and ``finished`` training runs to take for
-    a row instead, one per seed. ``spread`` carries out tasks on a cluster, and says whether all were. None if training
-    was stopped; the same call goes on.
+    ``table`` is a name, or the path of a table's file. ``data`` is a folder with a data.toml (default: the table's). If
+    it does not exist, the table's simulation is written there. Training runs and scores are stored in ``out`` and not
+    repeated. ``rows`` selects rows; ``seeds``, ``steps`` and ``settings`` change how they are trained; ``protocol``
+    names another evaluator than the paper's. ``finished`` has training runs to use for a row instead, one per seed.
+    ``spread`` runs tasks on a cluster and returns whether all were finished. Returns None if training was stopped; the
+    same call then continues.
     """
     plan = _plan(table, protocol)
     chosen = plan.choose_rows(rows)
@@ -163,7 +163,7 @@ def reproduce_table(
             plan = replace(plan, preset=opened.preset or "")
         budget = Budget(seeds, steps, tuple(settings))
         for column in plan.columns:
-            column_truth(plan, opened, column.split)  # refuses splits that the data lack
+            column_truth(plan, opened, column.split)  # raises an error for missing splits
         tasks = row_tasks(plan, chosen, opened, Path(out), budget, given)
         check_tasks(tasks, opened)
         shown = [row for row in chosen if not row.hidden or row.name in rows]
@@ -175,18 +175,18 @@ def reproduce_table(
 
 
 ESTIMATED_STEPS = 8
-"""Steps that an estimate trains every row for; the first two are not counted."""
+"""Number of steps that an estimate trains every row for; the first two are not counted."""
 
 
 @dataclass(frozen=True)
 class RowEstimate:
-    """What training a row would take."""
+    """The estimated training time of a row."""
 
     label: str
     seeds: int
     steps: int
     minutes: float
-    """Minutes of the processor for all seeds, its validations included."""
+    """Processor time for all seeds in minutes, including validations."""
 
 
 def estimate_table(
@@ -200,7 +200,7 @@ def estimate_table(
     settings: Sequence[str] = (),
     announce: Announce = lambda _: None,
 ) -> list[RowEstimate]:
-    """Processor minutes of every row that is not trained yet, from a few steps and one validation of each."""
+    """Estimate the processor time of every row not trained yet, from a few steps and one validation of each."""
     plan = _plan(table)
     folder = data_folder(plan, data, Path(out), announce)
     seeds = plan.seeds if seeds is None else seeds
@@ -216,14 +216,16 @@ def estimate_table(
             if task.config is None:
                 continue
             announce(f"trying {task.row.label} for {ESTIMATED_STEPS} steps")
-            # rows that differ in their number of steps alone are one trial
+            # rows that differ only in their number of steps share one trial
             times, last = trials.setdefault(task.folder, ({}, []))
 
             def note(progress: TrainingProgress, times: dict[Any, float] = times, last: Any = last) -> None:
                 times[progress.step if progress.doing == "training" else progress.doing] = time.process_time()
                 last[:] = [progress]
 
-            train_or_read(task.config, opened, task.folder, progress=note)
+            report, _ = train_or_read(task.config, opened, task.folder, progress=note)
+            if not report:
+                raise MomentseekError(f"stopped while {task.row.label} was tried; estimate again")
             wanted = whole[name][0].config
             assert wanted is not None
             per_epoch = last[0].step / last[0].epoch
@@ -245,7 +247,7 @@ def _plan(table: str | PaperTable, protocol: str | None = None) -> PaperTable:
 
 
 def finished_runs(runs: Sequence[str]) -> dict[str, list[str]]:
-    """Training runs by row, from texts such as ``ctrl=runs/ctrl``; one per seed.
+    """Parse texts such as ``ctrl=runs/ctrl`` into training runs by row, one per seed.
 
     >>> finished_runs(["ctrl=a", "ctrl=b"])
     {'ctrl': ['a', 'b']}
@@ -271,7 +273,7 @@ def _given_checkpoints(
 def _train(
     tasks: Mapping[str, Sequence[RowTask]], data: Data, progress: TrainingCallback | None, announce: Announce
 ) -> bool:
-    """Train what is not trained yet, first stages first; False if that was stopped."""
+    """Train the rows that are not trained yet, first stages first; False if training was stopped."""
     todo = [task for row in tasks.values() for task in row if task.config is not None]
     for number, task in enumerate(todo, start=1):
         assert task.config is not None
@@ -301,9 +303,9 @@ def _result(
             scores[row.name] = [task_scores(plan, task, data, out) for task in tasks[row.name]]
     note, differs = data.name, paper_differences(plan, tasks)
     values = {name: [one.columns for one in seeds] for name, seeds in scores.items()}
-    if plan.kind == "ties":
-        return TableResult(plan, ("all tied",), tuple(_tie_rows(plan, values)), note, data.simulated, differs)
     clusters = [video_clusters(column_truth(plan, data, column.split)) for column in plan.columns]
+    if plan.kind == "ties":
+        return TableResult(plan, ("all tied",), tuple(_tie_rows(plan, values, clusters)), note, data.simulated, differs)
     is_mean = [all(one.parts[i] is None for seeds in scores.values() for one in seeds) for i in range(len(clusters))]
     rows = [_row(plan, row, scores[row.name], tasks.get(row.name, ()), clusters) for row in shown]
     for i, groups in enumerate(clusters):
@@ -354,12 +356,13 @@ def _cell(
     return caption_cell(parts, measure, paper, plan.percent, clusters)
 
 
-def _tie_rows(plan: PaperTable, values: Mapping[str, Sequence[Sequence[FloatArray]]]) -> list[ResultRow]:
+def _tie_rows(
+    plan: PaperTable, values: Mapping[str, Sequence[Sequence[FloatArray]]], clusters: Sequence[IntArray | None]
+) -> list[ResultRow]:
     if len(values) < 2:
         raise MomentseekError(f"{plan.name} counts ties between systems; choose at least two rows")
-    return [
-        ResultRow(
-            column.measure, column.label, (tie_cell([[s[i] for s in each] for each in values.values()], plan.percent),)
-        )
-        for i, column in enumerate(plan.columns)
+    cells = [
+        tie_cell([[seed[i] for seed in each] for each in values.values()], plan.percent, groups)
+        for i, groups in enumerate(clusters)
     ]
+    return [ResultRow(c.measure, c.label, (cell,)) for c, cell in zip(plan.columns, cells, strict=True)]

@@ -1,1 +1,1 @@
-"""Simulated corpora with known ground truth, for testing where real features cannot be had."""
+"""Simulated corpora with known ground truth, for tests without real features."""

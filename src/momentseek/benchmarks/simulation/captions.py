@@ -1,4 +1,4 @@
-"""Captions of moments, from a small grammar with synonyms: with people's names, and without (TVR-Ranking, §3.1)."""
+"""Captions of moments from a small grammar with synonyms, with and without people's names (TVR-Ranking, §3.1)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SPEECH_FIRST_PROBABILITY = 0.4
 AND_PROBABILITY = 0.6
 PLACE_LAST_PROBABILITY = 0.5
 DRAWS_PER_CAPTION = 10
-"""Random numbers that the choice of a caption's words may need."""
+"""Maximum number of random numbers needed to choose a caption's words."""
 
 
 def write_captions(world: World, moments: SimulatedMoments, rng: np.random.Generator) -> list[str]:
-    """Write one sentence per moment, with people's names; what it mentions is what ``relevance`` asks for.
+    """Write one sentence per moment, with people's names; ``relevance`` judges what it mentions.
 
-    The same moments with another stream of random numbers give paraphrases.
+    Another random generator gives paraphrases of the same moments.
     """
     draws = rng.random((len(moments), DRAWS_PER_CAPTION)).tolist()
     return [CaptionWriter(world, event, draw).text() for event, draw in zip(moments.events(), draws, strict=True)]
 
 
 class CaptionWriter:
-    """Writes the caption of one event, choosing words by random numbers of its own."""
+    """Writes the caption of one event, choosing words by the given random numbers."""
 
     def __init__(self, world: World, event: Event, draw: list[float]) -> None:
         self.world = world
@@ -61,7 +61,7 @@ class CaptionWriter:
         )
 
     def action_phrase(self, action: int, thing: int, color: int, manner: int) -> str:
-        """An action with its objects, such as "slowly hands the red mug to Nora"."""
+        """Return an action with its objects, such as "slowly hands the red mug to Nora"."""
         words = [self.word(manner)] if manner != NO_CONCEPT else []
         words.append(self.word(action))
         together = action in self.world.takes_two
@@ -71,13 +71,13 @@ class CaptionWriter:
         return " ".join([*words, *([self.whom or ""] if together else [])])
 
     def word(self, concept: int) -> str:
-        """One of the words for a concept."""
+        """Return one of the words for a concept."""
         words = self.world.concepts[concept].words
         return words[int(next(self.draw) * len(words))]
 
 
 def remove_names(world: World, texts: Iterable[str]) -> list[str]:
-    """Replace every name in the texts by a general word, by the rules of ``construct.imprecise`` for the known cast.
+    """Replace every name in the texts by a general word, by the rules of ``datasets.imprecise`` for the known cast.
 
     >>> from momentseek.benchmarks.simulation.world import the_world
     >>> remove_names(the_world(), ["Nora hands the mug to Clara.", "In the park, Victor hugs Nora."])
@@ -88,20 +88,20 @@ def remove_names(world: World, texts: Iterable[str]) -> list[str]:
 
 
 VAL_SHARE, TEST_SHARE = 0.05, 0.15
-"""Shares of the queries; of 5,000, 250 and 750."""
+"""Shares of the queries: 250 and 750 of 5,000."""
 MAX_PARAPHRASE_ROUNDS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedQueries:
-    """Texts of queries and for each the moment whose caption it is: train first, then val, then test."""
+    """Texts of queries, and the moment that each describes: first train, then val, then test."""
 
     texts: tuple[str, ...]
     moment: IntArray
     sizes: tuple[int, int, int]
 
     def rows(self, split: str) -> slice:
-        """The rows of the queries of ``train``, ``val`` or ``test``; a query's id is its row plus one."""
+        """Return the rows of the queries of ``train``, ``val`` or ``test``; a query's id is its row plus one."""
         train, val, _ = self.sizes
         return {
             "train": slice(0, train),
@@ -113,9 +113,9 @@ class SimulatedQueries:
 def choose_queries(
     world: World, moments: SimulatedMoments, known: Sequence[str], settings: SimulationSettings
 ) -> SimulatedQueries:
-    """Draw different texts from the imprecise captions ``known``, and from paraphrases if these are too few.
+    """Draw distinct texts from the imprecise captions ``known``, and from paraphrases if these are too few.
 
-    ``known`` are the captions of the first moments, of which queries are asked.
+    ``known`` are the captions of the first moments, which queries are about.
     """
     rng = settings.random("queries")
     first: dict[str, int] = {}
@@ -164,7 +164,7 @@ BLOCK_QUERIES = 256
 
 
 def sentence_vectors(world: World, texts: Sequence[str], settings: SimulationSettings) -> FloatArray:
-    """A unit vector per text; equal texts have equal vectors."""
+    """Return a unit vector per text; equal texts have equal vectors."""
     rng = settings.random("similarity")
     groups = rng.standard_normal((int(world.group.max()) + 1, SENTENCE_DIM)) / np.sqrt(SENTENCE_DIM)
     own = rng.standard_normal((len(world.concepts), SENTENCE_DIM)) / np.sqrt(SENTENCE_DIM)
@@ -190,7 +190,7 @@ def sentence_vectors(world: World, texts: Sequence[str], settings: SimulationSet
 
 
 def _repeats(concept: IntArray) -> IntArray:
-    """How many words of the text stand for the same concept."""
+    """Return for each word how many words of the text express the same concept."""
     result: IntArray = (concept[:, None] == concept[None]).sum(axis=1)
     return result
 
@@ -198,7 +198,8 @@ def _repeats(concept: IntArray) -> IntArray:
 def nearest_captions(queries: FloatArray, captions: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
     """Find the ``count`` captions most similar to each query, best first, and the similarities to four digits.
 
-    The similarity is the root of the cosine: it orders alike, and is as high as SimCSE's of related sentences.
+    The similarity is the square root of the cosine: the order is the same, and related sentences have values as high as
+    SimCSE's.
 
     >>> rows, similarity = nearest_captions(np.eye(2)[:1], np.array([[0, 1.0], [1, 0], [0.6, 0.8]]), 2)
     >>> rows.tolist(), similarity.tolist()

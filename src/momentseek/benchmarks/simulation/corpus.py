@@ -1,4 +1,4 @@
-"""Make a simulated corpus: tell the story, caption it, judge it, and write every file."""
+"""Simulate a corpus: generate the story, caption it, judge it, and write every file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SimulationReport:
         return f"<SimulationReport: {sizes}; print its as_text()>"
 
     def as_json(self) -> dict[str, Any]:
-        """The report as one JSON object."""
+        """Return the report as one JSON object."""
         return {
             "simulated": True,
             "settings": self.settings.as_json(),
@@ -80,7 +80,7 @@ class SimulationReport:
         }
 
     def as_text(self) -> str:
-        """The report as two text tables: statistics, and scores."""
+        """Render the report as two text tables: statistics and scores."""
         rows = [[name, f"{value:.2f}", f"{TVR_STATISTICS[name]:.2f}"] for name, value in self.statistics.items()]
         scores = [[name, f"{value:.4f}"] for name, value in self.scores.items()]
         return "\n\n".join(
@@ -152,13 +152,13 @@ def _scores(
 
 
 PARAPHRASES = max(files.TVC_CAPTIONS.values())
-"""Further captions of every moment, for TVC's files."""
+"""Number of additional captions of every moment, for TVC's files."""
 Progress = Callable[[int], None]
 T = TypeVar("T")
 
 
 def step_count(settings: SimulationSettings) -> int:
-    """Number of steps that ``progress`` counts: every video four times, every query once."""
+    """Return the number of steps that ``progress`` counts: four per video and one per query."""
     return 4 * settings.total_videos + settings.queries
 
 
@@ -171,8 +171,8 @@ def simulate(
 ) -> SimulationReport:
     """Write a simulated corpus to the folder ``out`` and return a report of its statistics.
 
-    The folder appears only when everything is written. A folder that is not empty is refused unless ``force`` is true;
-    then files of the same names are replaced and others left alone.
+    The folder appears only when everything is written. A folder that is not empty raises an error unless ``force`` is
+    true; then files of the same names are replaced and others are kept.
     """
     settings = settings or SimulationSettings()
     with write_folder(out, force) as folder:

@@ -1,4 +1,4 @@
-"""The files of a simulated corpus: TVR's, TVC's and TVR-Ranking's own, plus ``data.toml`` and what really happened."""
+"""Write the files of a simulated corpus: those of TVR, TVC and TVR-Ranking, ``data.toml`` and what really happened."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from momentseek.models.features.data import DATA_FILE
 TRAINING_LIST_LENGTHS = (1, 20, 40)
 TVR_SHARES = {"train": 0.8, "val": 0.1, "test": 0.1}
 TVC_CAPTIONS = {"train": 2, "val": 4, "test": 4}
-"""Captions per moment, as TVC has them; TVR's own description is one of them in train only."""
+"""Captions per moment, as in TVC; TVR's own description is one of them only in train."""
 SUBTITLE_FILE = "tvqa_preprocessed_subtitles.jsonl"
 NEW_CORPUS_FILE = "new_corpus.json"
 
 
 def write_corpus(folder: Path, story: Story, settings: SimulationSettings) -> None:
-    """Write ``video_corpus.json``: {video: seconds}; where val and test search others, also ``new_corpus.json``."""
+    """Write ``video_corpus.json``: {video: seconds}; and ``new_corpus.json`` if val and test search other videos."""
     _write_json(folder / "video_corpus.json", {v.name: v.seconds for v in story.videos})
     if settings.changes.new_library:
         searched = (story.videos[i] for i in settings.listed_videos("test"))
@@ -83,7 +83,7 @@ def write_tvr(folder: Path, story: Story, descriptions: list[str]) -> None:
 
 
 def write_tvc(folder: Path, story: Story, descriptions: list[str], paraphrases: list[list[str]]) -> None:
-    """Write TVC's files: several captions of every moment, of the same splits as TVR's."""
+    """Write TVC's files: several captions of every moment, in the same splits as TVR's."""
     per_moment = max(TVC_CAPTIONS.values())
     for split, rows in _tvr_rows(story).items():
         written = ([descriptions, *paraphrases] if split == "train" else paraphrases)[: TVC_CAPTIONS[split]]
@@ -112,7 +112,7 @@ def _kind(story: Story, row: int) -> str:
 
 
 def write_subtitles(folder: Path, spoken: Iterable[tuple[str, list[SimulatedLine]]]) -> None:
-    """Write what is said as text, in the form of TVQA's and TVR's preprocessed subtitles."""
+    """Write the spoken lines in the form of TVQA's and TVR's preprocessed subtitles."""
     lines = [{"vid_name": video, "sub": [line._asdict() for line in said]} for video, said in spoken]
     _write_lines(folder / SUBTITLE_FILE, lines)
 
@@ -184,7 +184,7 @@ def write_world(folder: Path, settings: SimulationSettings) -> str:
 
 
 def _tvr_bounds(videos: int) -> dict[str, tuple[int, int]]:
-    """The first video of each split, and the first after it.
+    """Return the first video of each split, and the first after it.
 
     >>> _tvr_bounds(50)
     {'train': (0, 40), 'val': (40, 45), 'test': (45, 50)}
@@ -194,7 +194,7 @@ def _tvr_bounds(videos: int) -> dict[str, tuple[int, int]]:
 
 
 def _tvr_rows(story: Story) -> dict[str, range]:
-    """The rows of the moments of each split."""
+    """Return the rows of the moments of each split."""
     bounds = _tvr_bounds(len(story.videos))
     return {split: range(int(story.offsets[a]), int(story.offsets[b])) for split, (a, b) in bounds.items()}
 

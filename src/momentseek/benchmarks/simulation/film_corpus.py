@@ -1,4 +1,4 @@
-"""Make a corpus of films and write its files: annotations, durations, MVMR's pools, features and ``data.toml``."""
+"""Simulate a corpus of films and write its files: annotations, durations, MVMR's pools, features and ``data.toml``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from momentseek.measuring.formats import FORMATS
 from momentseek.models.features.store import write_features
 
 MAX_FURTHER_POSITIVES = 4
-"""Further positives of an MVMR query at most, as in the published files."""
+"""Maximum number of additional positives of an MVMR query, as in the published files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class FilmQuery:
     film: SimulatedFilm
     deed: Deed
     windows: tuple[Deed, ...]
-    """All that answers it in that film, the deed included."""
+    """All moments of that film that answer it, including the deed."""
     id: str
-    """VIDEO:i, or a number where the corpus has numbers."""
+    """VIDEO:i, or a number if the corpus has numbers."""
 
 
 def write_queries(world: World, films: list[SimulatedFilm], settings: GroundingSettings) -> list[FilmQuery]:
@@ -65,7 +65,7 @@ def write_queries(world: World, films: list[SimulatedFilm], settings: GroundingS
 
 
 def _asked_windows(film: SimulatedFilm, together: bool) -> list[tuple[Deed, ...]]:
-    """What each query of a film is answered by: one deed, or all windows of an action ``together``."""
+    """Return what answers each query of a film: one deed, or all windows of an action ``together``."""
     asked = [deed for deed in film.deeds if deed.asked]
     if not together:
         return [(deed,) for deed in asked]
@@ -73,7 +73,7 @@ def _asked_windows(film: SimulatedFilm, together: bool) -> list[tuple[Deed, ...]
 
 
 def moment_judgements(asked: list[FilmQuery], form: CorpusForm) -> Judgements:
-    """Judgements of the windows of each query: one, as in Charades-STA, or several whose clips are rated."""
+    """Return judgements of the windows of each query: one, as in Charades-STA, or several with rated clips."""
     windows = [(a.film.name, w.start, w.end) for a in asked for w in a.windows]
     return Judgements.from_groups(
         [a.id for a in asked], [len(a.windows) for a in asked], [w[0] for w in windows], [w[1] for w in windows],
@@ -83,7 +83,7 @@ def moment_judgements(asked: list[FilmQuery], form: CorpusForm) -> Judgements:
 
 
 def _saliency(asked: list[FilmQuery], each: float) -> Saliency:
-    """Ratings of the clips in windows, and 0 for all others."""
+    """Return the ratings of the clips in windows, and 0 for all others."""
     rows = []
     for a in asked:
         rated = np.zeros((round(a.film.seconds / each), 3))
@@ -94,7 +94,7 @@ def _saliency(asked: list[FilmQuery], each: float) -> Saliency:
 
 
 def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[str, list[str]]:
-    """The other films in which the same is done, by query id, as the similarity of captions would find them."""
+    """Return the other films with the same action and object, by query id, as caption similarity would find them."""
     where: dict[tuple[int, int], list[str]] = {}
     for film in films:
         for pair in film.asked_pairs:
@@ -110,7 +110,7 @@ def related_films(asked: list[FilmQuery], films: list[SimulatedFilm]) -> dict[st
 def pool_judgements(
     asked: list[FilmQuery], films: list[SimulatedFilm], settings: GroundingSettings, draw: str = "pools"
 ) -> Judgements:
-    """Judgements with up to four further positives per query and a pool of films in which nobody does that action."""
+    """Return judgements with up to four more positives per query and a pool of films without that action."""
     rng = settings.base.random(draw)
     rows: list[tuple[str, float, float, str]] = []
     counts, sizes, pools = [], [], []
@@ -147,22 +147,22 @@ POOLED_SPLITS = {"mvmr": ("test_iid", "pools"), "mvmr_val": ("val", "pools of va
 
 
 def pooled_splits(form: CorpusForm) -> Mapping[str, tuple[str, str]]:
-    """The splits with pools; MVMR has none of several windows."""
+    """Return the splits with pools; MVMR has no queries with several windows."""
     return {} if form.rated else POOLED_SPLITS
 
 
 OBJECT_STRENGTH = 0.7
-"""How strongly an object shows next to its action."""
+"""Strength of an object's features, relative to 1 for its action."""
 
 
 @dataclass(frozen=True)
 class GroundingReport:
-    """What was written for a corpus of films."""
+    """The sizes of a corpus of simulated films."""
 
     queries: dict[str, int]
     """Number of queries per split."""
     pools: dict[str, int]
-    """Videos of the smallest pool of each split that has pools; fewer than asked for where films ran out."""
+    """Size of the smallest pool of each split with pools; less than requested if there are too few films."""
 
 
 def simulate_grounding(
@@ -209,7 +209,7 @@ def _fill(folder: Path, settings: GroundingSettings, progress: Callable[[int], N
 
 
 def _streams(space: ConceptVectors, settings: GroundingSettings) -> dict[str, tuple[FloatArray, str]]:
-    """Files of the clips' features: how concepts look there, and the name of the random draw.
+    """Return the files of clip features, each with its concept vectors and the name of its random draw.
 
     For QVHighlights there are two: SlowFast's, and CLIP's, which has pictures and words in one space.
     """

@@ -1,4 +1,4 @@
-"""What happens in each film: a few moments with queries, at habitual places, and other deeds in between."""
+"""Generate what happens in each film: a few moments with queries, at habitual positions, and other deeds between."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from momentseek.core.moments.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class CorpusForm:
-    """The corpus that simulated films resemble: lengths of films (seconds) and moments (shares of them), and files."""
+    """The corpus that films imitate: lengths of films (seconds) and of moments (fractions of a film), and files."""
 
     seconds: tuple[float, float]
     clip_seconds: float
     moments: int
-    """Moments per film for which there is a query, at most."""
+    """Maximum number of moments with a query per film."""
     lengths: tuple[float, float]
     overlapping: bool
-    """Whether two of a film's moments may share time."""
+    """Whether two moments of a film may overlap."""
     corners: tuple[float, float]
-    """Parameters of the beta distribution of favourite places; below 1 they crowd at the films' start and end."""
+    """Parameters of the beta distribution of habitual positions; below 1, most are near a film's start or end."""
     format: str
     ending: str
     longest_ood: float = 1.0
-    """The longest moment of test_ood, as a share of its film: ActivityNet-CD leaves longer ones to training."""
+    """The longest moment of test_ood, as a fraction of its film; ActivityNet-CD keeps longer ones for training."""
     windows: tuple[float, ...] = (1.0,)
-    """Share of the queries that are answered by one window, by two, …; with several, clips are rated as well."""
+    """Shares of the queries that have one window, two, …; if several are possible, clips are rated too."""
     preset: str = "films"
     """The preset that models are trained with."""
 
@@ -41,7 +41,7 @@ class CorpusForm:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """The range of favourite lengths: a little narrower than that of all lengths."""
+        """The range of habitual lengths: slightly narrower than that of all lengths."""
         shortest, longest = self.lengths
         return shortest + 0.05, longest - 0.05
 
@@ -64,7 +64,7 @@ people (Moment-DETR, Table 1); simulated ones last half as long."""
 
 
 SPLIT_SHARES = {"train": 0.6, "val": 0.06, "test_iid": 0.17, "test_ood": 0.17}
-"""Share of the videos in each split; only the places of test_ood's moments break the habits of the others."""
+"""Share of the videos in each split; only in test_ood do the positions of moments break the habits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class GroundingSettings:
     seed: int = 0
     hard: float = 0.5
     bias: float = 0.9
-    """Share of the moments whose place follows a habit, from 0 to 1."""
+    """Share of the moments whose position follows a habit, from 0 to 1."""
     verb_bias: float = 1.0
-    """Share of the actions with a habit of their own; the others have one in common."""
+    """Share of the actions with an individual habit; the others share one."""
     pool: int = 50
-    """Videos searched per query of ``mvmr``."""
+    """Number of videos searched per query of ``mvmr``."""
     like: str = "charades"
     """The corpus that the films resemble: charades, activitynet, tacos or qvhighlights."""
     video_dim: int = 128
@@ -109,7 +109,7 @@ class GroundingSettings:
 
     @property
     def base(self) -> SimulationSettings:
-        """The settings that films share with the other simulation: seed, difficulty, dimensions."""
+        """The settings shared with the other simulation: seed, difficulty, dimensions."""
         return SimulationSettings(
             videos=self.videos, queries=max(MIN_QUERIES, self.videos), seed=self.seed, hard=self.hard,
             video_dim=self.video_dim, text_dim=self.text_dim,
@@ -117,12 +117,12 @@ class GroundingSettings:
 
 
 HABIT_DEVIATION = 0.05
-"""Standard deviation of places and lengths around the habit, as a share of the film."""
+"""Standard deviation of positions and lengths around the habit, as a fraction of the film."""
 
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """The favourite place (0: film's start, 1: as late as possible) and length of every action."""
+    """The habitual position (0: film's start, 1: as late as possible) and length of every action."""
 
     place: FloatArray
     length: FloatArray
@@ -130,10 +130,10 @@ class Habits:
 
     @classmethod
     def draw(cls, actions: int, form: CorpusForm, rng: np.random.Generator, own: float = 1.0) -> Habits:
-        """Draw a habit for every action; places crowd at the films' start and end.
+        """Draw a habit for every action.
 
-        A share ``own`` of the actions has a habit of its own, the others have one in common: at 0 only the places of
-        all moments are biased, at 1 those of every verb in its own way.
+        A share ``own`` of the actions has an individual habit, and the others share one: at 0 all moments have the same
+        bias, at 1 every verb has its own.
         """
         place, length = rng.beta(*form.corners, actions), rng.uniform(*form.middle, actions)
         common = rng.random(actions) >= own
@@ -142,10 +142,10 @@ class Habits:
         )
 
     def span(self, action: int, bias: float, broken: bool, rng: np.random.Generator) -> tuple[float, float]:
-        """Start and end of a moment as shares of its film: by habit with probability ``bias``, else anywhere.
+        """Draw start and end of a moment as fractions of its film: by habit with probability ``bias``, else anywhere.
 
-        Where habits are ``broken``, half a film away from the favourite place instead, at any length up to the form's
-        longest there.
+        If habits are ``broken``, it is half a film away from the habitual position instead, with any length up to
+        ``longest_ood``.
         """
         shortest, longest = self.form.lengths
         length, place = rng.uniform(shortest, min(longest, self.form.longest_ood) if broken else longest), rng.random()
@@ -163,11 +163,11 @@ class Habits:
 
 
 PLACEMENT_ATTEMPTS = 6
-"""Attempts to place a further moment before it is left out."""
+"""Number of attempts to place another moment before it is left out."""
 BUSY_PROBABILITY = 0.8
-"""Share of the time between moments in which something else is done."""
+"""Probability that something else is done between moments."""
 OTHER_DEED_SHARES = (0.08, 0.25)
-"""Shortest and longest deed between moments, as shares of the film."""
+"""Shortest and longest deed between moments, as fractions of the film."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +180,9 @@ class Deed:
     end: float
     asked: bool
     strengths: tuple[float, ...] = ()
-    """How strongly it shows in each of its clips, where these are rated; 1 throughout if empty."""
+    """How clearly each of its clips shows it, if clips are rated; 1 for all if empty."""
     ratings: tuple[tuple[int, int, int], ...] = ()
-    """Three people's ratings of each of these clips, from 0 to 4."""
+    """Ratings of each of these clips by three people, from 0 to 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class SimulatedFilm:
 
 
 def make_films(world: World, settings: GroundingSettings) -> list[SimulatedFilm]:
-    """Make all films, split by split."""
+    """Generate all films, split by split."""
     solo = np.array([a for a in world.of_kind("action").tolist() if a not in world.takes_two])
     habits = Habits.draw(len(world.concepts), settings.form, settings.base.random("habits"), settings.verb_bias)
     bounds = np.round(np.cumsum([0.0, *SPLIT_SHARES.values()]) * settings.videos).astype(int)
@@ -237,16 +237,16 @@ def _make_film(
 
 
 WEAKEST = 0.3
-"""How strongly the least salient clip of a window shows, next to 1 for the most salient."""
+"""Strength of the least salient clip of a window, relative to 1 for the most salient."""
 RATING_DEVIATION = 0.6
-"""Standard deviation of a person's rating around what the clip shows."""
+"""Standard deviation of a person's rating around the clip's true salience."""
 
 
 def _rated_windows(
     world: World, habits: Habits, action: int, taken: list[Deed], seconds: float, broken: bool,
     settings: GroundingSettings, rng: np.random.Generator,
 ) -> list[Deed]:  # fmt: skip
-    """The windows of one query: the first by habit, the others anywhere, all on the grid of clips and apart."""
+    """Draw the windows of one query: the first by habit, the others anywhere, all disjoint and on the grid of clips."""
     form, found = settings.form, list[Deed]()
     each, object_ = form.clip_seconds, _draw_object(world, action, rng)
     for number in range(1 + int(rng.choice(len(form.windows), p=form.windows))):
@@ -254,7 +254,7 @@ def _rated_windows(
             share = habits.span(action, settings.bias if number == 0 else 0.0, broken, rng)
             start, end = (each * round(x * seconds / each) for x in share)
             end = max(end, start + each)
-            # a clip lies between windows, so that two never look like one
+            # there is a clip between windows, so that two never look like one
             if end <= seconds and all(end < d.start or start > d.end for d in [*taken, *found]):
                 clips = round((end - start) / each)
                 level = np.clip(rng.uniform(0.2, 1.0) + 0.2 * rng.standard_normal(clips), 0, 1)

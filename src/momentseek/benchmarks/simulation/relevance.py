@@ -1,13 +1,13 @@
-"""How well a moment answers a query, from 0 to 4, by TVR-Ranking's guideline (appendix B.1).
+"""Judge how well a moment answers a query, from 0 to 4, by TVR-Ranking's guideline (appendix B.1).
 
-The guideline asks for the main action first, then for details, then whether the moment holds the whole action and
-little else. Here a query is the caption of a moment, and knows its concepts:
+The guideline asks for the main action first, then for details, then whether the moment contains the whole action and
+little else. Here a query is the caption of a moment, so its concepts are known:
 
 * 4: the main action, all details, and a moment that covers the action without much more;
 * 3: the main action, with a small mismatch (a detail, or the times);
-* 2: the main action with several mismatches, or an action like it with all details;
-* 1: another action, but something of the query is there (an object, a second action, what is talked of);
-* 0: nothing of it. People are like stop words: alone they make nothing relevant.
+* 2: the main action with several mismatches, or a similar action with all details;
+* 1: another action, but something of the query is there (an object, a second action, a topic of conversation);
+* 0: nothing of the query. People are like stop words: on their own, they do not make a moment relevant.
 
 What happens in a moment is its own event and those of other moments that overlap it.
 """
@@ -28,34 +28,34 @@ from momentseek.core.moments.moment import iou
 from momentseek.core.moments.run import Run
 
 EVENTS_PER_MOMENT = 3
-"""Events that count for a moment: its own, and those of the moments that overlap it most."""
+"""Number of events that count for a moment: its own, and those of the moments that overlap it most."""
 OBJECT_COST, OBJECT2_COST, ACTION2_COST, TOPIC_COST, TALK_COST = 1.0, 0.5, 1.0, 1.5, 0.5
 PLACE_COST, COLOR_COST, MANNER_COST, PEOPLE_COST = 0.5, 0.5, 0.5, 0.5
-"""Levels that a mismatch of each detail costs."""
+"""Levels lost by a mismatch of each detail."""
 PROMINENCE_COSTS = np.array([3.0, 0.5, 0.0])
-"""Levels that an action loses that is hardly in the picture, at its edge, or at a prominent spot."""
+"""Levels lost by an action that is hardly visible, at the edge of the picture, or prominent."""
 ONLY_TALK_COST = 1.0
-"""Levels that another topic costs in addition if the query is only about talk."""
+"""Additional levels lost by another topic if the query is only about talk."""
 INCOMPLETENESS_COSTS = ((0.7, 0.5), (0.45, 0.5))
-"""(completeness, cost): below this IoU of action and moment, this many levels are lost."""
+"""(completeness, cost): levels lost below this IoU of action and moment."""
 BLOCK_QUERIES = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Says how relevant a moment is to a query, from 0 to 4, by the guideline; call it with queries and moments."""
+    """Judges how relevant moments are to queries, from 0 to 4, by the guideline; call it with queries and moments."""
 
     world: World
     story: Story
     event: IntArray
-    """``(moments, EVENTS)``: rows of the moments table whose events happen in this moment; NONE where fewer."""
+    """``(moments, events)``: rows of the moments whose events happen in this moment, padded with ``NO_CONCEPT``."""
     completeness: FloatArray
-    """``(moments, EVENTS)``: IoU of the event's action with this moment."""
+    """``(moments, events)``: IoU of the event's action with this moment."""
     ordered: bool = False
-    """Whether "B, then A" answers "A, then B" by level 2 at most."""
+    """Whether "B, then A" has at most level 2 for the query "A, then B"."""
 
     def __call__(self, queries: IntArray, moments: IntArray) -> NDArray[np.int8]:
-        """The levels of pairs of a query (given by the moment whose caption it is) and a moment; arrays broadcast."""
+        """Return the levels of pairs of a query (given by the moment it describes) and a moment; arrays broadcast."""
         levels = np.zeros(np.broadcast_shapes(queries.shape, moments.shape), dtype=np.int8)
         for slot in range(EVENTS_PER_MOMENT):
             event = self.event[moments, slot]
@@ -64,7 +64,7 @@ class Judge:
         return levels
 
     def levels_of_all_moments(self, queries: IntArray) -> NDArray[np.int8]:
-        """The levels of every moment of the corpus for some queries, ``(queries, moments)``."""
+        """Return the levels of every moment of the corpus for some queries, ``(queries, moments)``."""
         every = np.arange(len(self.story.moments))
         parts = [self(queries[i : i + BLOCK_QUERIES, None], every[None]) for i in range(0, len(queries), BLOCK_QUERIES)]
         return np.concatenate(parts) if parts else np.zeros((0, len(every)), dtype=np.int8)
@@ -124,7 +124,7 @@ class Judge:
 
 
 def build_judge(world: World, story: Story, *, ordered: bool = False) -> Judge:
-    """Find which events happen in every moment, and build the judge that knows them."""
+    """Find the events of every moment, and build the judge that knows them."""
     m = story.moments
     event = np.full((len(m), EVENTS_PER_MOMENT), NO_CONCEPT, dtype=np.int64)
     share = np.zeros((len(m), EVENTS_PER_MOMENT))
@@ -149,7 +149,7 @@ DECIDING_MOMENTS = 5
 
 @dataclass(frozen=True, eq=False)
 class SimulatedJudgements:
-    """The judged moments of some queries, query after query, the most similar first."""
+    """The judged moments of some queries, query by query, the most similar first."""
 
     counts: IntArray
     moment: IntArray
@@ -160,9 +160,9 @@ class SimulatedJudgements:
 def annotate(
     judge: Judge, queries: IntArray, near: IntArray, similarity: FloatArray, error: float, rng: np.random.Generator
 ) -> SimulatedJudgements:
-    """Judge ``near``, the 40 nearest moments of each query; ``queries`` are the moments whose captions were asked.
+    """Judge ``near``, the 40 nearest moments of each query; ``queries`` are the moments that queries describe.
 
-    Annotators are one level too high with probability ``error``, and as often one too low.
+    Annotators are one level too high with probability ``error``, and one too low with the same probability.
     """
     truth = judge(queries[:, None], near)
     first = near[:, :BATCH_MOMENTS].shape[1]
@@ -196,7 +196,7 @@ MOMENTS_PER_QUERY = 20
 
 
 def snap_to_clips(start: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Move each moment to its nearest span of whole clips: of the edges next to its own, those of the greatest IoU.
+    """Move each moment to the span of whole clips, with edges next to its own, that has the highest IoU with it.
 
     >>> first, last = snap_to_clips(np.array([1.0, 4.0]), np.array([6.2, 4.4]))
     >>> first.tolist(), last.tolist()
@@ -213,7 +213,7 @@ def snap_to_clips(start: FloatArray, end: FloatArray) -> tuple[FloatArray, Float
 
 
 def oracle_run(truth: Judgements) -> Run:
-    """A run of the judged moments of each query, the most relevant first."""
+    """Return a run of the judged moments of each query, the most relevant first."""
     start, end = snap_to_clips(truth.start, truth.end)
     order = np.lexsort((np.arange(len(start)), -truth.relevance.astype(np.int64), truth.row_query))
     videos = [truth.videos[c] for c in truth.video[order].tolist()]
@@ -222,9 +222,9 @@ def oracle_run(truth: Judgements) -> Run:
 
 
 def all_knowing_run(truth: Judgements, story: Story, judge: Judge, queries: IntArray, rng: np.random.Generator) -> Run:
-    """A run of the moments of the whole corpus that truly are most relevant to each query, ties in random order.
+    """Return a run of the truly most relevant moments of the whole corpus for each query, ties in random order.
 
-    It does not know which of them the pool held, so that this is the most a model can hope for.
+    It does not know which moments were judged, so this is the best that a model can achieve.
     """
     levels = judge.levels_of_all_moments(queries) + rng.random((len(queries), len(story.moments)))
     best = np.argsort(-levels, axis=1)[:, :MOMENTS_PER_QUERY]

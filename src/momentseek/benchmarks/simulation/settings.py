@@ -1,4 +1,4 @@
-"""The settings of a simulation, and how hard the corpus is: every strength in one place, from one number."""
+"""The settings of a simulation: sizes, and all strengths of features and noise from one number for the difficulty."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Difficulty:
     crosstalk: float
     """Share of a clip's features that comes from each neighbouring clip."""
     style: float
-    """Length of what all clips of a video have in common besides what happens, and half as much per scene."""
+    """Length of the vector that all clips of a video share, whatever happens; each scene adds one half as long."""
     scenery: float
-    """How strongly place, people and props show throughout a scene."""
+    """Strength of place, people and props throughout a scene."""
     confusable: float
     """Share of groups whose members look alike."""
     likeness: float
@@ -34,13 +34,13 @@ class Difficulty:
     mixing: float
     """Share of a query word's vector that comes from the words around it."""
     looseness: float
-    """How far an action's edges lie from the annotated ones, as a share of the moment."""
+    """Distance of an action's edges from the annotated ones, as a fraction of the moment."""
     chatter: float
     """Share of clips without a spoken moment in which something else is talked about."""
 
     @classmethod
     def at(cls, hard: float) -> Difficulty:
-        """The strengths of a difficulty, from 0 (a linear matcher finds nearly everything) to 1 (almost nothing).
+        """Return the strengths of a difficulty, from 0 (a linear matcher finds nearly all) to 1 (almost nothing).
 
         >>> Difficulty.at(0).video_noise < Difficulty.at(0.5).video_noise < Difficulty.at(1).video_noise
         True
@@ -70,12 +70,12 @@ class Difficulty:
 
 CLIP_SECONDS = 1.5
 FILES_VERSION = 3
-"""Version of the files; it goes up whenever the same settings give other files."""
+"""Version of the files; it increases whenever the same settings give other files."""
 MIN_VIDEOS = 10
 MIN_QUERIES = 20
 MIN_DIM = 8
 KNOWN_SHARE = 0.8
-"""Share of the videos that training lists hold where val and test search others."""
+"""Share of the videos in training lists if val and test search other videos."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ class SimulationSettings:
     video_dim: int = 256
     text_dim: int = 192
     variant: str = "default"
-    """A name of ``VARIANTS``: what differs from the default corpus."""
+    """A name in ``VARIANTS``, which define differences from the default corpus."""
     streams: bool = False
-    """Two kinds of video features side by side: the first half of the columns shows things, the second what is done."""
+    """Whether there are two kinds of video features: one half of the columns for things, the other for motion."""
 
     def __post_init__(self) -> None:
         for what, value, minimum in (
@@ -113,16 +113,16 @@ class SimulationSettings:
 
     @property
     def difficulty(self) -> Difficulty:
-        """The strengths for which ``hard`` stands, or the variant's."""
+        """The strengths for ``hard``, or for the variant's difficulty."""
         return Difficulty.at(self.hard if self.changes.hard is None else self.changes.hard)
 
     @property
     def total_videos(self) -> int:
-        """Number of videos, those included that nothing asks for."""
+        """Number of videos, including those without queries."""
         return self.videos * (1 + self.changes.distractors)
 
     def listed_videos(self, split: str) -> range:
-        """The videos whose moments may stand in the lists of ``train``, or be judged for ``val`` and ``test``.
+        """Return the videos whose moments may be in the lists of ``train``, or be judged for ``val`` and ``test``.
 
         >>> SimulationSettings(videos=100, variant="new-library").listed_videos("test")
         range(80, 100)
@@ -133,17 +133,17 @@ class SimulationSettings:
         return range(known) if split == "train" else range(known, self.videos)
 
     def as_json(self) -> dict[str, Any]:
-        """The settings by name; the variant only where there is one, so that older corpora keep their files."""
+        """Return the settings by name; the default variant is omitted, so that older corpora keep their files."""
         return {name: value for name, value in asdict(self).items() if name != "variant" or value != "default"}
 
     def random(self, *purpose: int | str) -> np.random.Generator:
-        """A random generator of its own for every purpose, so that no part of the simulation disturbs another."""
+        """Return a separate random generator for every purpose, so that parts of the simulation are independent."""
         words = [p if isinstance(p, int) else int.from_bytes(p.encode()) for p in purpose]
         return np.random.default_rng([self.seed, *words])
 
 
 KINDS = ("v", "t", "vt")
-"""What a caption rests on: video, text (subtitles), or both."""
+"""What a caption is based on: video, text (subtitles), or both."""
 KIND_SHARES = (0.743, 0.0885, 0.1685)
 MAX_MOMENTS_PER_VIDEO = 5
 SHORTEST_MOMENT_SECONDS = 0.26
@@ -157,7 +157,7 @@ MOMENT_SECONDS = {
 }
 START_QUANTILES = (0.0, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 START_SHARES = (0.0, 0.0, 0.005, 0.046, 0.126, 0.23, 0.354, 0.497, 0.638, 0.796, 0.959, 1.0, 1.0)
-"""Starts as shares of the last start that is possible."""
+"""Starts as fractions of the last possible start."""
 
 
 def draw_video_seconds(count: int, rng: np.random.Generator) -> FloatArray:
@@ -171,12 +171,12 @@ def draw_video_seconds(count: int, rng: np.random.Generator) -> FloatArray:
 
 
 def moments_per_video(seconds: FloatArray) -> IntArray:
-    """Number of moments in each video: five, and fewer where it is only seconds long."""
+    """Return the number of moments in each video: five, or fewer if it is only seconds long."""
     return np.clip(seconds / 2, 1, MAX_MOMENTS_PER_VIDEO).astype(np.int64)
 
 
 def draw_kinds(count: int, rng: np.random.Generator) -> IntArray:
-    """Draw a kind per moment (its place in ``KINDS``), in TVR's proportions."""
+    """Draw a kind per moment (its index in ``KINDS``), in TVR's proportions."""
     return np.searchsorted(np.cumsum(KIND_SHARES)[:-1], rng.random(count), side="right").astype(np.int64)
 
 

@@ -1,8 +1,8 @@
-"""What happens: the scenes of every video, and the moments worth a caption.
+"""Generate what happens: the scenes of every video, and the moments that get a caption.
 
 A video has one to three scenes, each with a place, some of the show's people, and props. Moments take their people
-and most of their objects from the scene they lie in, so that neighbours share much and differ in what is done. An
-annotator's edges are not quite the action's: a moment may hold a little more or less than what its caption says.
+and most of their objects from their scene, so that neighbouring moments share much and differ in their actions. The
+annotated edges differ slightly from the action's: a moment may contain a little more or less than its caption says.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NAMES_PLACE_PROBABILITY = 0.35
 NAMES_COLOR_PROBABILITY = 0.4
 MANNER_PROBABILITY = 0.4
 PROMINENCE_PROBABILITIES = (0.1, 0.2, 0.7)
-"""How often an action is hardly in the picture, is at its edge, and is at a prominent spot."""
+"""How often an action is hardly visible, at the edge of the picture, and prominent."""
 PROP_PROBABILITY = 0.5
-"""How often the object of an action is one of the scene's props."""
+"""Probability that the object of an action is one of the scene's props."""
 PROPS_PER_SCENE = 5
 WHOLE_WORLD_MOMENTS = 10_000
-"""Number of moments from which all concepts occur; a smaller corpus has a smaller world, down to a quarter."""
+"""Number of moments from which all concepts occur; a smaller corpus has fewer concepts, down to a quarter."""
 ZIPF_EXPONENT = 0.4
-"""Frequency of the n-th concept of a kind falls with n to this power."""
+"""The frequency of the n-th concept of a kind falls with n to this power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SimulatedVideo:
 
 
 class Event(NamedTuple):
-    """What happens in a moment: concept numbers, ``NO_CONCEPT`` where there is nothing, and what the caption mentions.
+    """What happens in a moment: concept numbers, ``NO_CONCEPT`` if there is none, and what the caption mentions.
 
     The second action follows the first; colour and manner belong to the first.
     """
@@ -81,7 +81,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimulatedMoments:
-    """All simulated moments, one row each: the times and, in columns, the event.
+    """All simulated moments, one row each: the times, and the columns of the event.
 
     ``begin`` and ``finish`` are when the action itself happens; ``start`` and ``end`` the annotated times.
     """
@@ -111,7 +111,7 @@ class SimulatedMoments:
         return len(self.video)
 
     def events(self) -> Iterator[Event]:
-        """The events of all moments, row by row."""
+        """Return the events of all moments, row by row."""
         columns = (getattr(self, name).tolist() for name in Event._fields)
         return map(Event._make, zip(*columns, strict=True))
 
@@ -124,10 +124,10 @@ class Story:
     moments: SimulatedMoments
     offsets: IntArray
     unannotated: Story | None = None
-    """What else happens in the same videos, of which no caption tells."""
+    """What else happens in the same videos, without captions."""
 
     def parts(self) -> tuple[Story, ...]:
-        """The story that captions tell, and what they leave out."""
+        """Return the story that captions describe, and what they leave out."""
         return (self,) if self.unannotated is None else (self, self.unannotated)
 
 
@@ -170,7 +170,7 @@ def _draw_times(seconds: FloatArray, counts: IntArray, looseness: float, rng: np
 def _tell(
     videos: tuple[SimulatedVideo, ...], times: MomentTimes, counts: IntArray, chance: ConceptSampler, *, repeats: bool
 ) -> Story:
-    """Draw the events of moments; with ``repeats``, most videos have one that happens two or three times."""
+    """Draw the events of moments; with ``repeats``, most videos have an event that happens two or three times."""
     rows = [
         _draw_event(videos[v], (s + e) / 2, lengths.KINDS[k], chance)
         for v, s, e, k in zip(*(x.tolist() for x in (times.owner, times.start, times.end, times.kind)), strict=True)
@@ -186,7 +186,7 @@ def _tell(
 
 
 class ConceptSampler:
-    """Draws concepts at random, some often and some rarely, as words in any language (Zipf)."""
+    """Draws concepts at random, some often and some rarely, like words in any language (Zipf)."""
 
     def __init__(self, world: World, moments: int, rng: np.random.Generator) -> None:
         self.world = world
@@ -204,17 +204,17 @@ class ConceptSampler:
         return int(among[np.searchsorted(_zipf_distribution(len(among)), self.rng.random(), side="right")])
 
     def some(self, among: tuple[int, ...], count: int) -> tuple[int, ...]:
-        """Draw ``count`` different ones, all equally likely."""
+        """Draw ``count`` distinct concepts, all equally likely."""
         return tuple(among[i] for i in self.rng.permutation(len(among))[:count].tolist())
 
     def happens(self, share: float) -> bool:
-        """Draw whether something of this probability happens."""
+        """Draw whether something with this probability happens."""
         return bool(self.rng.random() < share)
 
 
 @cache
 def _zipf_distribution(count: int) -> FloatArray:
-    """Zipf's distribution function over ``count`` concepts, without its last value, which is 1."""
+    """Return Zipf's distribution function over ``count`` concepts, without its last value, which is 1."""
     weights = 1 / (1 + np.arange(count)) ** ZIPF_EXPONENT
     result: FloatArray = np.cumsum(weights)[:-1] / weights.sum()
     return result
@@ -243,7 +243,7 @@ def _draw_scene(start: float, end: float, place: int, show: Show, chance: Concep
 
 
 def _draw_event(video: SimulatedVideo, when: float, kind: str, chance: ConceptSampler) -> Event:
-    """Draw one event of a kind, in the scene of that time."""
+    """Draw one event of a kind, in the scene at that time."""
     scene = next(s for s in video.scenes if when < s.end or s is video.scenes[-1])
     actor, other = chance.some(scene.people, 2)
     action = thing = color = manner = action2 = thing2 = speech = topic = NO_CONCEPT
@@ -291,7 +291,7 @@ def _draw_action(scene: SimulatedScene, chance: ConceptSampler, but: int = NO_CO
 def _draw_action_times(
     start: FloatArray, end: FloatArray, seconds: FloatArray, looseness: float, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """When the action happens: the annotated times, each edge moved by a share of the length."""
+    """Draw when the action happens: the annotated times, with each edge moved by a fraction of the length."""
     length = end - start
     moved = rng.standard_normal((2, len(start))).clip(-2, 2) * looseness * length
     begin = np.clip(start + moved[0], 0, None)

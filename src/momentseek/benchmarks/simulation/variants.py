@@ -1,8 +1,8 @@
-"""Variants of the simulated corpus: what the default makes too easy, one difficulty at a time.
+"""Variants of the simulated corpus, each with one difficulty that the default lacks.
 
-The default corpus is kind to linear models that pool clips: clips are sums of fixed vectors, noise is independent from
-clip to clip, all that happens is captioned, and every test query's own moment stands in a training list. A system that
-is better on the default and on these variants is not better only because it fits the generator.
+The default corpus favours linear models that pool clips: clips are sums of fixed vectors, noise is independent from
+clip to clip, everything that happens is captioned, and every test query's own moment is in a training list. A system
+that is better on the default and on these variants is not better only because it fits the generator.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from momentseek.core.registry import did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """Departures from the default corpus; the default values change nothing."""
+    """Differences from the default corpus; the default values change nothing."""
 
-    about: str = "the corpus as it always was"
+    about: str = "the default corpus"
     hard: float | None = None
-    """Difficulty in place of ``SimulationSettings.hard``."""
+    """Difficulty instead of ``SimulationSettings.hard``."""
     event_variance: float = 0.0
-    """Length of a deviation that all clips of an event share, next to an action's 1; series look different, too."""
+    """Length of a deviation shared by all clips of an event, relative to 1 for an action; series look different too."""
     unannotated: float = 0.0
-    """Further events without a caption, never listed and never judged, as a multiple of the annotated ones."""
+    """Number of extra events without captions, never listed or judged, as a multiple of the annotated ones."""
     camera: bool = False
-    """Clips are seen through ``tanh(g A y)`` with a gain g per clip, and a fifth of them are noise."""
+    """Whether clips are transformed by ``tanh(g A y)`` with a gain g per clip, and a fifth of them are noise."""
     mentions: float = 0.3
     """How often the object of an action is mentioned while it is used."""
     speech_lag: int = 0
-    """Speech comes up to this many clips after what it is about."""
+    """Maximum number of clips by which speech lags behind what it is about."""
     subtitles: bool = True
-    """Whether anybody speaks at all."""
+    """Whether there is any speech."""
     new_library: bool = False
-    """Training lists hold the first 80 % of the videos; val and test search the other 20 %."""
+    """Whether training lists use the first 80 % of the videos, and val and test search the other 20 %."""
     similarity_error: float = 0.3
-    """Length of the error in a sentence's vector, by which lists are made, next to the sentence's 1."""
+    """Length of the error in the sentence vectors that define the lists, relative to 1 for the sentence."""
     annotator_error: float = 0.12
-    """How often an annotator is one level too high, and as often one too low."""
+    """Probability that an annotator is one level too high, and also that of one level too low."""
     distractors: int = 0
-    """Further videos without listed or judged moments, as a multiple of the videos."""
+    """Number of extra videos without listed or judged moments, as a multiple of the videos."""
     repeats: bool = False
-    """An event happens two or three times in most videos, and "B, then A" answers "A, then B" by level 2 at most."""
+    """Whether events repeat in most videos, and "B, then A" has at most level 2 for the query "A, then B"."""
 
 
 VARIANTS = {
@@ -64,12 +64,12 @@ VARIANTS = {
     "distractors": Variant(about="four further videos for each one", distractors=4),
     "repeats": Variant(about="events repeat, and their order counts", repeats=True),
 }
-"""All variants by name, but for one that is made of real captions."""
+"""All variants by name, except the one made from real captions."""
 WORDS_AS_PICTURES = "words-as-pictures"
 
 
 def find_variant(name: str) -> Variant:
-    """The variant of a name.
+    """Return the variant with a name.
 
     >>> find_variant("camera").camera
     True

@@ -1,7 +1,7 @@
-"""Features: fixed random vectors per concept, mixed by what happens, with style, cross-talk and noise.
+"""Generate features: fixed random vectors per concept, mixed by what happens, with style, cross-talk and noise.
 
-Clips live in one space, words (of queries and subtitles) in another; which vectors belong together is what a model
-has to learn. With strengths :math:`a_{tk}` of concept k in clip t (``activity``), concept vectors :math:`v_k`, the
+Clips are in one space, words (of queries and subtitles) in another; a model has to learn which vectors belong
+together. With strengths :math:`a_{tk}` of concept k in clip t (``activity``), concept vectors :math:`v_k`, the
 style u of the video and :math:`w_s` of the scene, and cross-talk c:
 
 .. math:: x_t = (1-2c)\\, y_t + c\\,(y_{t-1} + y_{t+1}) + \varepsilon_t, \\qquad
@@ -34,17 +34,17 @@ ACTION_STRENGTH, OBJECT_STRENGTH, COLOR_STRENGTH, MANNER_STRENGTH, PERSON_STRENG
 )
 TOPIC_STRENGTH, SPEECH_STRENGTH, SPEAKER_STRENGTH, MENTION_STRENGTH = 1.0, 0.6, 0.3, 0.5
 PROMINENCE_STRENGTHS = (0.1, 0.6, 1.0)
-"""How strongly an action shows that is hardly in the picture, at its edge, or at a prominent spot."""
+"""Strengths of an action that is hardly visible, at the edge of the picture, or prominent."""
 MOTION_KINDS = ("action", "manner", "idle")
-"""Kinds of concepts that features of motion show, where the two kinds of features are apart."""
+"""Kinds of concepts shown by features of motion, if the two kinds of features are separate."""
 OTHER_STREAM_STRENGTH = 0.3
-"""How strongly features of things show what is done, and features of motion things, next to 1 for their own."""
+"""Strength of motion in features of things, and of things in features of motion, relative to 1 for their own."""
 SILENCE_PROBABILITY = 0.3
-"""Share of clips in which nobody speaks, outside spoken moments."""
+"""Probability that nobody speaks in a clip outside spoken moments."""
 
 
 def clip_count(seconds: float) -> int:
-    """Number of clips of a video; the last one may be incomplete.
+    """Return the number of clips of a video; the last one may be incomplete.
 
     >>> clip_count(61.46), clip_count(3.0)
     (41, 2)
@@ -53,7 +53,7 @@ def clip_count(seconds: float) -> int:
 
 
 def clip_shares(clips: int, start: float, end: float) -> FloatArray:
-    """The share of every clip that lies between two times.
+    """Return the fraction of every clip that is between two times.
 
     >>> clip_shares(4, 1.5, 3.75).tolist()
     [0.0, 1.0, 0.5, 0.0]
@@ -67,7 +67,7 @@ def clip_shares(clips: int, start: float, end: float) -> FloatArray:
 def visible_concepts(
     world: World, story: Story, video: int, difficulty: Difficulty, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """The strength of every visible concept per clip, ``(clips, concepts)``, and each clip's share of every scene."""
+    """Return the strength of every visible concept, ``(clips, concepts)``, and each clip's share of every scene."""
     film = story.videos[video]
     clips = clip_count(film.seconds)
     strength = np.zeros((clips, len(world.concepts)))
@@ -86,7 +86,10 @@ def visible_concepts(
 
 
 def _show_event(world: World, m: SimulatedMoments, row: int, strength: FloatArray) -> FloatArray:
-    """Add what is seen of an event to ``strength``, and return the share of every clip in which something is done."""
+    """Add the visible concepts of event ``m[row]`` to ``strength`` (clips, concepts), in place.
+
+    Returns the share of each clip's time that the event takes; all 0 if the event has no action.
+    """
     clips = len(strength)
     begin, finish = float(m.begin[row]), float(m.finish[row])
     share = clip_shares(clips, begin, finish)
@@ -116,7 +119,7 @@ def _show_event(world: World, m: SimulatedMoments, row: int, strength: FloatArra
 def spoken_concepts(
     world: World, story: Story, video: int, settings: SimulationSettings, rng: np.random.Generator
 ) -> FloatArray:
-    """The strength of every concept that is spoken of per clip, ``(clips, concepts)``; a row of zeros is silence."""
+    """Return the strength of every spoken concept per clip, ``(clips, concepts)``; a row of zeros is silence."""
     film, difficulty, changes = story.videos[video], settings.difficulty, settings.changes
     clips = clip_count(film.seconds)
     strength = np.zeros((clips, len(world.concepts)))
@@ -155,19 +158,19 @@ Features = NDArray[np.float32]
 SYNONYM_COSINE = 0.6
 """Cosine of the vectors of two words for one concept."""
 FILLER_WORDS = 12
-"""Words that are said whatever the topic."""
+"""Number of words that are said whatever the topic."""
 FILLER_STRENGTH = 0.4
 NEIGHBOUR_WORDS = 2
-"""Words to either side that are mixed into a query's word."""
+"""Number of words on either side that are mixed into a query's word."""
 SERIES_ROTATION = 0.25
-"""How far series turn all looks, per unit of ``Variant.event_variance``."""
+"""How far a series rotates all visual vectors, per unit of ``Variant.event_variance``."""
 GAIN_SPREAD, LOST_CLIPS = 0.3, 0.2
-"""Spread of the logarithm of a clip's gain, and share of clips that are noise, behind ``Variant.camera``."""
+"""Spread of the logarithm of a clip's gain, and share of clips that are noise, for ``Variant.camera``."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConceptVectors:
-    """Fixed vectors of the concepts as they look and as they are named, of single words, and of filler words."""
+    """Fixed vectors: how concepts look, what they mean as words, filler words, and single words."""
 
     looks: FloatArray
     meanings: FloatArray
@@ -194,7 +197,7 @@ def draw_concept_vectors(world: World, words: Sequence[str], settings: Simulatio
 
 
 def separate_streams(looks: FloatArray, moves: BoolArray) -> FloatArray:
-    """Unit vectors in whose first half of columns what ``moves`` is weak, and in whose second half all the rest.
+    """Weaken concepts that ``moves`` in the first half of the columns and all others in the second; normalise.
 
     >>> separate_streams(np.ones((2, 2)), np.array([False, True])).round(2).tolist()
     [[0.96, 0.29], [0.29, 0.96]]
@@ -207,7 +210,7 @@ def separate_streams(looks: FloatArray, moves: BoolArray) -> FloatArray:
 def video_features(
     world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
 ) -> Iterator[tuple[str, Features]]:
-    """The name and video features, ``(clips, video_dim)``, of every video, one at a time."""
+    """Yield name and video features, ``(clips, video_dim)``, of every video."""
     d, width, variance = settings.difficulty, settings.video_dim, settings.changes.event_variance
     looks = [
         space.looks @ draw_rotation(settings, show) if variance else space.looks for show in range(len(world.shows))
@@ -229,7 +232,7 @@ def video_features(
 
 
 def event_deviations(story: Story, video: int, width: int, rng: np.random.Generator) -> FloatArray:
-    """``(clips, width)``: a vector of length 1 for every event, the same in all its clips."""
+    """Return a random vector of length 1 for every event, the same in all its clips, ``(clips, width)``."""
     clips = clip_count(story.videos[video].seconds)
     found = np.zeros((clips, width))
     for part in story.parts():
@@ -240,7 +243,7 @@ def event_deviations(story: Story, video: int, width: int, rng: np.random.Genera
 
 
 def draw_rotation(settings: SimulationSettings, show: int) -> FloatArray:
-    """A rotation of all looks for a series, by Cayley's transform; the cosine of a vector with itself is about 0.9."""
+    """Return a series' rotation of all visual vectors, by Cayley's transform; it keeps a cosine of about 0.9."""
     width = settings.video_dim
     drawn = settings.random("looks", show).standard_normal((width, width))
     skew = SERIES_ROTATION * settings.changes.event_variance * (drawn - drawn.T) / np.sqrt(2 * width)
@@ -249,7 +252,7 @@ def draw_rotation(settings: SimulationSettings, show: int) -> FloatArray:
 
 
 def _see_through(camera: FloatArray, clips: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """``tanh(g A y)`` with a gain g for every clip; a share of the clips is noise of the same strength."""
+    """Return ``tanh(g A y)`` with a gain g for every clip; some clips are noise of the same strength."""
     gain = np.exp(GAIN_SPREAD * rng.standard_normal((len(clips), 1)))
     seen = gain * (clips @ camera)
     lost = rng.random(len(clips)) < LOST_CLIPS
@@ -261,7 +264,7 @@ def _see_through(camera: FloatArray, clips: FloatArray, rng: np.random.Generator
 def subtitle_features(
     world: World, story: Story, space: ConceptVectors, settings: SimulationSettings
 ) -> Iterator[tuple[str, Features]]:
-    """The name and subtitle features, ``(clips, text_dim)``, of every video; zeros where nobody speaks."""
+    """Yield name and subtitle features, ``(clips, text_dim)``, of every video; zeros where nobody speaks."""
     d, width = settings.difficulty, settings.text_dim
     for number, film in enumerate(story.videos):
         rng = settings.random("subtitles", number)
@@ -276,7 +279,7 @@ def subtitle_features(
 def query_features(
     tagged: TaggedText, space: ConceptVectors, settings: SimulationSettings, rng: np.random.Generator
 ) -> Features:
-    """The features of one text, ``(words, text_dim)``: each word's vector, some of its neighbours', and noise."""
+    """Return the features of a text, ``(words, text_dim)``: each word's vector, some of its neighbours', and noise."""
     d, width = settings.difficulty, settings.text_dim
     own = np.stack([space.word[w] for w in tagged.words])
     concept = np.array(tagged.concepts)
@@ -291,7 +294,7 @@ def query_features(
 
 
 def add_crosstalk(clips: FloatArray, share: float) -> FloatArray:
-    """Mix into every clip a share of each neighbour; a video's first and last clip are their own neighbours.
+    """Mix a share of each neighbour into every clip; the first and last clips are their own neighbours.
 
     >>> add_crosstalk(np.array([[0.0], [1.0], [0.0]]), 0.25).ravel().tolist()
     [0.25, 0.5, 0.25]
@@ -313,7 +316,7 @@ FILLERS: list[str] = VOCABULARY["fillers"]
 
 
 class SimulatedLine(NamedTuple):
-    """A line that is said, with its times in seconds."""
+    """A spoken line, with its times in seconds."""
 
     text: str
     start: float
@@ -321,7 +324,7 @@ class SimulatedLine(NamedTuple):
 
 
 def spoken_lines(world: World, story: Story, settings: SimulationSettings) -> Iterator[tuple[str, list[SimulatedLine]]]:
-    """The name and the lines of every video: of the same concepts as its subtitle features, in the same clips."""
+    """Yield name and lines of every video, with the same concepts as its subtitle features, in the same clips."""
     for number, film in enumerate(story.videos):
         strength = spoken_concepts(world, story, number, settings, settings.random("subtitles", number))
         rng = settings.random("lines", number)
@@ -329,7 +332,7 @@ def spoken_lines(world: World, story: Story, settings: SimulationSettings) -> It
 
 
 def _lines(world: World, spoken: list[IntArray], seconds: float, rng: np.random.Generator) -> list[SimulatedLine]:
-    """One line for each stretch of clips in which the same is spoken of."""
+    """Return one line for each sequence of clips with the same spoken concepts."""
     lines = []
     first = 0
     for clip in range(1, len(spoken) + 1):

@@ -1,9 +1,9 @@
-"""Real captions as pictures: the variant of the simulated corpus that is nearest to real language.
+"""Real captions as pictures: the variant of the simulated corpus that is closest to real language.
 
-Videos, times and captions are those of TVR's annotations. What a clip shows is made of words: a fixed random non-linear
-image of the vectors of 50 to 70 % of its caption's content words, and of a sentence from elsewhere that runs through
-the video. So what occurs together is real, and what must be learnt is the way back from pictures to words. Similarity,
-by which lists are made, is MiniLM's; the level of a moment is a step function of it, seen through annotators who err.
+Videos, times and captions are those of TVR's annotations. The features of a clip are generated from words: a fixed
+random non-linear transform of the vectors of 50 to 70 % of its caption's content words, and of unrelated sentences
+throughout the video. So co-occurrences are real, and a model must learn to map pictures back to words. The lists are
+based on MiniLM's similarity; the level of a moment is a step function of it, with annotators' errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from momentseek.benchmarks.datasets.common import top_similar, words, write_fold
 from momentseek.benchmarks.simulation.captions import TEST_SHARE, VAL_SHARE
 from momentseek.benchmarks.simulation.files import TRAINING_LIST_LENGTHS
 from momentseek.benchmarks.simulation.relevance import BATCH_MOMENTS, draw_consensus
-from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, MIN_DIM, MIN_QUERIES
+from momentseek.benchmarks.simulation.settings import CLIP_SECONDS, MIN_DIM, MIN_QUERIES, MIN_VIDEOS
 from momentseek.benchmarks.simulation.variants import Variant
 from momentseek.benchmarks.simulation.vectors import clip_count, clip_shares
 from momentseek.core.errors import MomentseekError, parameter
@@ -37,13 +37,15 @@ from momentseek.recognition.encoders.protocol import WordEncoder
 from momentseek.recognition.encoders.registry import word_encoder
 
 FREQUENT_WORDS = 60
-"""The most frequent words of all captions say little, and are not shown."""
+"""Number of the most frequent words, which are not shown because they say little."""
 SHOWN_SHARE = (0.5, 0.7)
 DISTRACTOR_STRENGTH = 0.7
 DISTRACTOR_SECONDS = (6.0, 20.0)
 NOISE_LENGTH = 0.4
 LEVEL_COSINES = (0.35, 0.5, 0.65, 0.8)
-"""Cosines of query and caption from which a moment is of level 1, 2, 3 and 4."""
+"""Minimum cosines of query and caption for levels 1, 2, 3 and 4."""
+LEVELS_FILE = "levels.npz"
+"""The level of every moment for every query of val and test."""
 Floats = NDArray[np.float32]
 
 
@@ -54,14 +56,17 @@ class WordPictureSettings:
     queries: int = 5000
     seed: int = 0
     video_dim: int = 256
+    videos: int | None = None
+    """Number of videos drawn from the annotations; None for all."""
 
     def __post_init__(self) -> None:
-        for name, least in (("queries", MIN_QUERIES), ("video_dim", MIN_DIM), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise MomentseekError(f"{parameter(name)} is {getattr(self, name)}; give at least {least}")
+        for name, least in (("queries", MIN_QUERIES), ("video_dim", MIN_DIM), ("seed", 0), ("videos", MIN_VIDEOS)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise MomentseekError(f"{parameter(name)} is {value}; give at least {least}")
 
     def random(self, purpose: str) -> np.random.Generator:
-        """A random generator of its own for every purpose."""
+        """Return a separate random generator for every purpose."""
         return np.random.default_rng([self.seed, int.from_bytes(purpose.encode())])
 
 
@@ -84,6 +89,9 @@ def simulate_words(
     truth = read_truth(Path(annotations))
     if truth.queries is None or not np.isfinite(truth.durations).all():
         raise MomentseekError(f"{annotations}: has no texts or no durations of videos; give annotations like TVR's")
+    if settings.videos is not None:
+        truth = _draw_videos(truth, settings.videos, settings.random("videos"))
+    assert truth.queries is not None
     if len(truth.start) < settings.queries:
         raise MomentseekError(
             f"{annotations}: has {len(truth.start):,} captions, fewer than {settings.queries:,} queries; "
@@ -104,11 +112,30 @@ def simulate_words(
         meaning = dict(zip(known, encoder.encode(known), strict=True))
         write_features(folder / "video.h5", _clips(truth, shown, meaning, settings, progress))
         _write_data(folder, settings)
+        _write_levels(folder, truth, vectors, asked)
     return {"videos": len(truth.videos), "moments": len(captions), "queries": len(asked), "words": len(known)}
 
 
+def _draw_videos(truth: Judgements, count: int, rng: np.random.Generator) -> Judgements:
+    """Return the captions of ``count`` random videos."""
+    drawn = np.isin(truth.video, rng.permutation(len(truth.videos))[:count])
+    rows = np.flatnonzero(drawn)
+    query = truth.row_query[rows]
+    return Judgements.from_groups(
+        [truth.query_ids[q] for q in query.tolist()],
+        [1] * len(rows),
+        [truth.videos[v] for v in truth.video[rows].tolist()],
+        truth.start[rows],
+        truth.end[rows],
+        truth.relevance[rows],
+        queries=None if truth.queries is None else [truth.queries[q] for q in query.tolist()],
+        durations=dict(zip(truth.videos, truth.durations.tolist(), strict=True)),
+        source=truth.source,
+    )
+
+
 def content_words(captions: Sequence[str], frequent: int = FREQUENT_WORDS) -> list[list[str]]:
-    """The words of each caption without those that are most frequent in all; all words where none is left.
+    """Return the words of each caption without the most frequent ones; all its words if none would be left.
 
     >>> content_words(["a dog", "a cat", "a"], frequent=1)
     [['dog'], ['cat'], ['a']]
@@ -125,7 +152,7 @@ def _clips(
     settings: WordPictureSettings,
     progress: Callable[[int], None],
 ) -> Iterator[tuple[str, Floats]]:
-    """The name and features of every video, ``tanh(A y)``."""
+    """Yield name and features of every video, ``tanh(A y)``."""
     rng = settings.random("pictures")
     width = len(next(iter(meaning.values())))
     camera = 1.5 * rng.standard_normal((width, settings.video_dim))
@@ -152,7 +179,7 @@ def _clips(
 
 
 def _picture(caption: list[str], meaning: dict[str, Floats], rng: np.random.Generator) -> FloatArray:
-    """A vector of length 1: the sum of the vectors of some of the words."""
+    """Return the normalised sum of the vectors of some of the words."""
     count = max(1, round(float(rng.uniform(*SHOWN_SHARE)) * len(caption)))
     total = np.sum([meaning[caption[i]] for i in rng.permutation(len(caption))[:count].tolist()], axis=0)
     result: FloatArray = total / max(float(np.linalg.norm(total)), 1e-9)
@@ -163,10 +190,8 @@ def _write_lists(
     folder: Path, truth: Judgements, captions: list[str], asked: IntArray, near: IntArray, cosine: Floats,
     settings: WordPictureSettings,
 ) -> None:  # fmt: skip
-    """Write training lists, judged moments and the corpus, as TVR-Ranking has them."""
-    count = len(asked)
-    val, test = max(1, round(VAL_SHARE * count)), max(1, round(TEST_SHARE * count))
-    train = count - val - test
+    """Write training lists, judged moments and the corpus, like TVR-Ranking's."""
+    splits = split_rows(len(asked))
 
     def entry(row: int, top: int, levels: IntArray | None = None) -> dict[str, Any]:
         moments = []
@@ -186,12 +211,37 @@ def _write_lists(
 
     _write(folder / "video_corpus.json", dict(zip(truth.videos, truth.durations.tolist(), strict=True)))
     for top in TRAINING_LIST_LENGTHS:
-        _write(folder / f"train_top{top:02d}.json", [entry(row, top) for row in range(train)])
-    for split, first, last in (("val", train, train + val), ("test", train + val, count)):
+        _write(folder / f"train_top{top:02d}.json", [entry(row, top) for row in splits["train"]])
+    for split in ("val", "test"):
+        first, last = splits[split].start, splits[split].stop
         levels = np.searchsorted(LEVEL_COSINES, cosine[first:last], side="right").astype(np.int64)
         judged = draw_consensus(levels, Variant().annotator_error, settings.random(f"judging {split}"))
         rows = [entry(row, 2 * BATCH_MOMENTS, judged[row - first]) for row in range(first, last)]
         _write(folder / f"{split}.json", rows)
+
+
+def split_rows(queries: int) -> dict[str, range]:
+    """Return the positions of each split's queries among all.
+
+    >>> split_rows(100)
+    {'train': range(0, 80), 'val': range(80, 85), 'test': range(85, 100)}
+    """
+    val, test = max(1, round(VAL_SHARE * queries)), max(1, round(TEST_SHARE * queries))
+    train = queries - val - test
+    return {"train": range(train), "val": range(train, train + val), "test": range(train + val, queries)}
+
+
+def _write_levels(folder: Path, truth: Judgements, vectors: Floats, asked: IntArray) -> None:
+    """Write the level of every moment for every query of val and test, without annotators' errors."""
+    splits = split_rows(len(asked))
+    levels = {
+        split: np.searchsorted(LEVEL_COSINES, vectors[asked[list(splits[split])]] @ vectors.T, side="right")
+        for split in ("val", "test")
+    }
+    np.savez_compressed(
+        folder / LEVELS_FILE, video=truth.video, start=truth.start, end=truth.end, videos=np.array(truth.videos),
+        val=levels["val"].astype(np.int8), test=levels["test"].astype(np.int8),
+    )  # fmt: skip
 
 
 def _write_data(folder: Path, settings: WordPictureSettings) -> None:

@@ -1,4 +1,4 @@
-"""The concepts of the simulated world, numbered, with what belongs together."""
+"""The numbered concepts of the simulated world, and which of them belong together."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from momentseek.core.moments.arrays import IntArray
 
 VOCABULARY = tomllib.loads((files(__package__) / "vocabulary.toml").read_text(encoding="utf-8"))
-"""Kinds of concepts with their members and phrases, and what goes with what; explained in the file."""
+"""Kinds of concepts with their members and phrases, and which belong together; explained in the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """Something that can be seen, done or spoken of; concepts of one ``group`` are easily mistaken for each other."""
+    """Something that can be seen, done or talked about; concepts of one ``group`` are easily confused."""
 
     kind: str
     name: str
@@ -37,7 +37,7 @@ class Show:
 
 @dataclass(frozen=True)
 class World:
-    """All concepts and shows; the same for every seed, which decides what happens and how it looks."""
+    """All concepts and shows, which are the same for every seed; the seed decides what happens and how it looks."""
 
     concepts: tuple[Concept, ...]
 
@@ -47,7 +47,7 @@ class World:
         return {(c.kind, c.name): i for i, c in enumerate(self.concepts)}
 
     def of_kind(self, kind: str) -> IntArray:
-        """The numbers of all concepts of a kind."""
+        """Return the numbers of all concepts of a kind."""
         return np.array([i for i, c in enumerate(self.concepts) if c.kind == kind], dtype=np.int64)
 
     @cached_property
@@ -58,7 +58,7 @@ class World:
 
     @cached_property
     def gender(self) -> IntArray:
-        """The gender concept of every person; -1 for concepts that are no person."""
+        """The gender concept of every person; -1 for concepts that are not people."""
         people = {"female": self.number["gender", "female"], "male": self.number["gender", "male"]}
         return np.array([people[c.group] if c.kind == "person" else -1 for c in self.concepts], dtype=np.int64)
 
@@ -76,7 +76,7 @@ class World:
 
     @cached_property
     def objects_for(self) -> dict[int, IntArray]:
-        """The objects that each action can be done to, by action; empty where it needs none."""
+        """The possible objects of each action, by action; empty if it needs none."""
         found = {}
         for i in self.of_kind("action").tolist():
             action = self.concepts[i]
@@ -94,13 +94,13 @@ class World:
         return frozenset(i for i in self.of_kind("action").tolist() if self.concepts[i].group in groups)
 
     def name(self, concept: int) -> str | None:
-        """The name of a concept; None for -1."""
+        """Return the name of a concept; None for -1."""
         return None if concept < 0 else self.concepts[concept].name
 
 
 @cache
 def the_world() -> World:
-    """The world that ``vocabulary.toml`` describes.
+    """Return the world that ``vocabulary.toml`` describes.
 
     >>> world = the_world()
     >>> world.concepts[world.number["action", "hug"]]
@@ -124,14 +124,14 @@ WORD_PATTERN = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 
 @dataclass(frozen=True, slots=True)
 class TaggedText:
-    """The words of a text in lower case, and the number of the concept for which each stands (-1: none)."""
+    """The words of a text in lower case, and the number of each word's concept (-1: none)."""
 
     words: tuple[str, ...]
     concepts: tuple[int, ...]
 
 
 def tag(text: str) -> TaggedText:
-    """Find the words of a text and the concept for which each stands.
+    """Find the words of a text and the concept of each.
 
     >>> tagged = tag("A man picks up the mug.")
     >>> [(w, the_world().name(c)) for w, c in zip(tagged.words, tagged.concepts)]
@@ -157,7 +157,7 @@ LONGEST_PHRASE_WORDS = 5
 
 @cache
 def phrases() -> dict[tuple[str, ...], int]:
-    """All phrases of the world (as tuples of words), each with the number of its concept."""
+    """Return all phrases of the world (as tuples of words), each with the number of its concept."""
     found: dict[tuple[str, ...], int] = {}
     for number, concept in enumerate(the_world().concepts):
         for phrase in concept.words:

@@ -1,4 +1,4 @@
-"""Reading workers' labels, and refusing what is none."""
+"""Read workers' labels, and reject rows that are not labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review queue, there and back."""
+"""Write and read the review queue."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def test_plain_lines(tmp_path):
     [
         ([{"a": 1}], None, "its records have no query"),
         (TVR, "x", "no query has the type 'x'; there are t, v"),
-        ([TVR[0], {**TVR[0], "desc": "Other."}], None, "query 7 stands with two texts"),
+        ([TVR[0], {**TVR[0], "desc": "Other."}], None, "query 7 has two texts"),
         ([TVR[0], {"desc_id": 1}], None, "record 2 has no 'desc'"),
         ([TVR[0], {"desc_id": 1, "desc": None}], None, "'desc' of record 2 is null; expected text"),
     ],
@@ -226,7 +226,8 @@ def test_words_that_came_in():
 
 
 def documented(root):
-    table = (root / "docs/imprecise.md").read_text().split("| TVR description | imprecise query |")[1]
+    text = (root / "docs/measurements/evaluation.md").read_text()
+    table = text.split("| TVR description | imprecise query |")[1].split("\n\n")[0]
     return [
         tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines() if line[:2] == "| "
     ]
@@ -249,7 +250,7 @@ def test_documented_rules_hold(root):
         }.items()
         for name in names.split()
     )
-    text = (root / "docs/imprecise.md").read_text()
+    text = (root / "docs/datasets.md").read_text()
     lines = [line.strip("|").split("|") for line in text.split("| | before | after |")[1].split("\n\n")[0].splitlines()]
     shown = [(cells[1].strip(), cells[2].strip()) for cells in lines if len(cells) == 3 and "---" not in cells[0]]
     assert len(shown) == 10

@@ -1,4 +1,4 @@
-"""Names replaced by rule: exact strings of our own output."""
+"""Replace names by rule: the exact output for example queries."""
 
 from __future__ import annotations
 

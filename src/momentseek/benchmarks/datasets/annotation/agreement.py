@@ -1,9 +1,9 @@
-"""How far annotators agree beyond chance: Cohen's kappa, plain and weighted, and Krippendorff's alpha.
+"""How much annotators agree beyond chance: Cohen's kappa, plain and weighted, and Krippendorff's alpha.
 
-Both are 1 − (observed disagreement) / (disagreement expected by chance): 1 is perfect, 0 is chance. Kappa takes two
-workers at a time, alpha any number of labels per pair. What a pair of different levels costs is the weight:
-1 for plain kappa, (a − b)² for the quadratic one and for alpha's interval scale, and on alpha's ordinal scale the
-square of the number of labels that lie between the two levels.
+Both are 1 − (observed disagreement) / (disagreement expected by chance): 1 is perfect, 0 is chance. Kappa compares two
+workers at a time, alpha any number of labels per pair. The weight of two different levels is 1 for plain kappa,
+(a − b)² for quadratic kappa and alpha's interval scale, and on alpha's ordinal scale the square of the number of labels
+between the two levels.
 
 References: Cohen 1960 and 1968; Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011. TVR-Ranking
 (appendix B.2) reports an average kappa of 0.49 in its exam.
@@ -27,11 +27,11 @@ from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.core.reports import NO_VALUE, count, text_table, to_plain
 
 MIN_COMMON_PAIRS = 30
-"""Pairs that two workers must have in common; fewer say nothing about them."""
+"""Minimum number of pairs that two workers must share to be compared."""
 
 
 def kappa(table: ArrayLike, weights: Literal["none", "quadratic"] = "none") -> float:
-    """Cohen's kappa of a table whose entry (a, b) counts the pairs to which one worker gave a and the other b.
+    """Return Cohen's kappa of a table whose entry (a, b) counts the pairs that one worker gave a and the other b.
 
     NaN if chance leaves no room for disagreement (both always gave the same level).
 
@@ -49,9 +49,9 @@ def kappa(table: ArrayLike, weights: Literal["none", "quadratic"] = "none") -> f
 
 
 def alpha(labels: AnnotatorLabels, scale: Literal["ordinal", "interval"] = "ordinal") -> float:
-    """Krippendorff's alpha over all pairs with at least two labels.
+    """Return Krippendorff's alpha over all pairs with at least two labels.
 
-    With n_u(c) labels of level c on pair u, m_u in all, coincidences are
+    With n_u(c) labels of level c on pair u, m_u in total, coincidences are
     o(c, k) = Σ_u n_u(c) (n_u(k) − [c = k]) / (m_u − 1), their margins n_c, and
 
         α = 1 − (n − 1) · Σ o(c, k) δ²(c, k) / Σ n_c (n_k − [c = k]) δ²(c, k).
@@ -81,7 +81,7 @@ def alpha(labels: AnnotatorLabels, scale: Literal["ordinal", "interval"] = "ordi
 
 @dataclass(frozen=True, slots=True)
 class TwoWorkers:
-    """How far two workers agree on the pairs that both judged."""
+    """How much two workers agree on the pairs that both judged."""
 
     first: str
     second: str
@@ -94,7 +94,7 @@ class TwoWorkers:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far the workers of one file agree; ``pairs`` counts those with labels of at least two different workers."""
+    """How much the workers of one file agree; ``pairs`` counts pairs with labels of at least two different workers."""
 
     pairs: int
     same: float
@@ -107,7 +107,7 @@ class Agreement:
 
     @property
     def mean_kappa(self) -> float:
-        """The mean kappa over couples of workers, each couple counting once."""
+        """The mean kappa over all couples of workers."""
         known = [w.kappa for w in self.workers if w.kappa == w.kappa]
         return float(np.mean(known)) if known else float("nan")
 
@@ -130,7 +130,7 @@ def measure_agreement(labels: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) 
 
 
 def couples(people: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) -> list[TwoWorkers]:
-    """The agreement of every two workers with at least ``minimum`` pairs in common, most pairs first."""
+    """Return the agreement of every two workers with at least ``minimum`` common pairs, most pairs first."""
     tables: dict[tuple[int, int], FloatArray] = {}
     worker, level = people.worker.tolist(), people.relevance.tolist()
     for start, stop in pairwise(people.offsets.tolist()):
@@ -152,7 +152,7 @@ def couples(people: AnnotatorLabels, minimum: int = MIN_COMMON_PAIRS) -> list[Tw
 
 
 def _shares(table: Any) -> tuple[float, float]:
-    """The shares of equal levels, and of levels at most 1 apart."""
+    """Return the shares of equal levels, and of levels at most 1 apart."""
     total = max(1.0, float(table.sum()))
     near = np.trace(table) + np.trace(table, 1) + np.trace(table, -1)
     return float(np.trace(table)) / total, float(near) / total
@@ -163,12 +163,12 @@ def _beyond_chance(observed: float, expected: float) -> float:
 
 
 MIN_WORKERS = 3
-"""Workers who must judge each pair: with two, the median is their mean and cannot tell who is right."""
+"""Minimum number of workers per pair; with two, the median is their mean and cannot show who is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Examinee:
-    """A worker's result: share of aligned labels, mean deviation, kappa with the truth, and labels to judge again."""
+    """A worker's result: share of aligned labels, mean deviation, kappa with the truth, and labels to revise."""
 
     worker: str
     judged: int
@@ -197,7 +197,7 @@ class Exam:
         return float(np.mean([1 - w.aligned for w in self.workers]))
 
     def decisions(self) -> list[Decision]:
-        """The decision about every worker, and about every label to be judged again."""
+        """Return the decision about every worker, and about every label to be judged again."""
         result = []
         for w in self.workers:
             reason = f"{'at least' if w.passed else 'less than'} {self.share:.0%} of labels within 1 of the median"
@@ -255,7 +255,7 @@ def mark_exam(labels: AnnotatorLabels, share: float = 1.0) -> Exam:
 
 
 def medians(labels: AnnotatorLabels) -> IntArray:
-    """The median level of each pair, rounded up.
+    """Return the median level of each pair, rounded up.
 
     >>> from momentseek.benchmarks.datasets.annotation.labels import group_labels
     >>> medians(group_labels([("p", w, r) for w, r in enumerate((0, 2, 3, 4))])).tolist()
@@ -273,7 +273,7 @@ MAX_MISSES_SHOWN = 20
 
 
 def exam_text(found: Exam) -> str:
-    """The report as text: who passes, and which labels to talk about."""
+    """Render the report as text: who passes, and which labels to discuss."""
     failed = [w for w in found.workers if not w.passed]
     table = text_table(
         ["worker", "result", "judged", "missing", "within 1", "deviation", "kappa"],
@@ -317,7 +317,7 @@ def exam_text(found: Exam) -> str:
 
 
 def exam_json(found: Exam) -> dict[str, Any]:
-    """The report as one JSON object."""
+    """Return the report as one JSON object."""
     workers = [
         {**asdict(w), "misses": [{"pair_id": p, "label": label, "truth": t} for p, label, t in w.misses]}
         for w in found.workers
@@ -340,7 +340,7 @@ def exam_json(found: Exam) -> dict[str, Any]:
 def build_exam(
     labels: str, *, out: str | None = None, report: str | None = None, pass_share: float = 1.0
 ) -> BuiltDataset:
-    """Mark the exam in a file of labels; the judged pairs are those of the median."""
+    """Mark the exam in a file of labels; ``out`` gets the median level of each pair."""
     given = read_labels(labels)
     found = mark_exam(given, pass_share)
     files: dict[str | os.PathLike[str], bytes] = {}

@@ -1,4 +1,4 @@
-"""How far a model's judgements of relevance agree with people's: kappa, confusion and bias, with intervals by query."""
+"""Compare a model's judgements of relevance with people's: kappa, confusion and bias, with intervals by query."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Calibration:
     pairs: int
     queries: int
     confusion: IntArray
-    """(5, 5): pairs to which people gave the level of the row and the model that of the column."""
+    """(5, 5): number of pairs by people's level (row) and the model's level (column)."""
     kappa: Estimate
     """Quadratic weighted: 1 is agreement, 0 is chance."""
     exact: Estimate
     within_one: Estimate
     bias: Estimate
-    """Mean of the model's level less people's; above 0 if it is too generous."""
+    """Mean of the model's level minus people's; above 0 if the model is too generous."""
     bias_by_level: tuple[Estimate, ...]
     """The same for the pairs of each level that people gave."""
     people: float
@@ -96,7 +96,7 @@ def calibrate(
 
 
 def _figures(tables: FloatArray) -> FloatArray:
-    """(tables, figures): kappa, exact share, share within one, bias, and the bias of each level of people."""
+    """Return kappa, exact share, share within one, bias, and bias by people's level, (tables, figures)."""
     gap = LEVELS[None, :] - LEVELS[:, None]
     total = tables.sum(axis=(1, 2))
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
@@ -112,7 +112,7 @@ def _figures(tables: FloatArray) -> FloatArray:
 
 
 def two_people_kappa(labels: AnnotatorLabels) -> float:
-    """Quadratic weighted kappa of the first two different people on each pair; the table counts both orders."""
+    """Return the quadratic weighted kappa of the first two different people on each pair, counted in both orders."""
     first = labels.first_labels()
     table = np.zeros((LEVEL_COUNT, LEVEL_COUNT))
     for start, number in zip(first.offsets[:-1].tolist(), first.counts.tolist(), strict=True):
@@ -124,9 +124,9 @@ def two_people_kappa(labels: AnnotatorLabels) -> float:
 
 
 def calibrate_files(model: str, people: str, candidates: str | None = None) -> Calibration:
-    """Compare a model's labels with people's: their labels (the median of a pair counts), or judged pairs.
+    """Compare a model's labels with people's labels (the median of a pair counts) or judged pairs.
 
-    A pair's query comes from ``candidates``, or is what stands before the last ``/`` of its id.
+    A pair's query comes from ``candidates``, or is the part of its id before the last ``/``.
     """
     ours = read_labels(model)
     if len(ours.models) != 1 or len(ours.workers) != 1:
@@ -139,7 +139,7 @@ def calibrate_files(model: str, people: str, candidates: str | None = None) -> C
     if "worker" in header_of(open_document(people)):
         labels = read_labels(people)
         if labels.models:
-            raise MomentseekError(f"{people}: has labels of {labels.models[0]}; give those of people alone")
+            raise MomentseekError(f"{people}: has labels of {labels.models[0]}; give only people's labels")
         levels = dict(zip(labels.pair_ids, medians(labels).tolist(), strict=True))
         ceiling = two_people_kappa(labels)
     else:
@@ -151,7 +151,7 @@ def calibrate_files(model: str, people: str, candidates: str | None = None) -> C
 
 
 def calibration_text(found: Calibration) -> str:
-    """The report in words."""
+    """Render the report as text."""
 
     def interval(estimate: Estimate, sign: str = "") -> str:
         value, low, high = estimate
@@ -176,6 +176,6 @@ def calibration_text(found: Calibration) -> str:
 
 
 def calibration_json(found: Calibration) -> dict[str, Any]:
-    """The report as one JSON object; estimates are [value, low, high]."""
+    """Return the report as one JSON object; estimates are [value, low, high]."""
     plain: dict[str, Any] = to_plain(found)
     return plain

@@ -1,9 +1,9 @@
-"""Which moments to have judged for a query: the nearest by caption, in batches (TVR-Ranking, section 3.2).
+"""Choose the moments to judge for a query: the nearest by caption, in batches (TVR-Ranking, section 3.2).
 
-Nobody can watch every moment of a collection for every query. A moment's caption stands in for it: candidates are
-the moments whose captions are most similar to the query, 20 at first. When those are judged and the last 5 of them
-are still relevant, relevant moments probably lie beyond, and the next 20 are judged as well; two batches suffice
-(appendix B.3). docs/annotating.md says how the rule for "still relevant" was found.
+Nobody can watch every moment of a collection for every query. Captions represent moments: candidates are the moments
+whose captions are most similar to the query, 20 at first. If the last 5 of these turn out to be still relevant, more
+relevant moments probably follow, and the next 20 are judged too; two batches suffice (appendix B.3). docs/judging.md
+explains how the rule for "still relevant" was found.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ BATCH_CANDIDATES = 20
 DECIDING_CANDIDATES = 5
 STILL_RELEVANT_LEVEL = 2.0
 NearestMoments = Callable[[int, IntArray], tuple[IntArray, NDArray[np.float32]]]
-"""Gives, for a number k and the captions' moments, the nearest caption of every query's k nearest moments, best first.
+"""Returns, for k and the captions' moments, the k nearest moments of every query, best first.
 
-Captions are rows of their table; the similarities come with them.
+Each moment is given by the row of its nearest caption, together with the similarity.
 """
 
 
@@ -70,9 +70,9 @@ class AnnotationCandidate:
 def rank_candidates(
     queries: Judgements, captions: Judgements, nearest: NearestMoments, k: int
 ) -> list[list[AnnotationCandidate]]:
-    """Find every query's ``k`` nearest moments, best first; a moment counts by the nearest of its captions.
+    """Find every query's ``k`` nearest moments, best first; the nearest caption of a moment counts.
 
-    Ties go to the moment that comes first. A pair's id is ``QUERY/CAPTION``, by the two ids, whatever the rank.
+    Ties go to the moment that comes first. A pair's id is ``QUERY/CAPTION``, from the two ids, whatever the rank.
     """
     rows, scores = (found.tolist() for found in nearest(k, _moment_codes(captions)))
     names = _caption_ids(captions)
@@ -117,7 +117,7 @@ def still_relevant(last: ArrayLike, threshold: float = STILL_RELEVANT_LEVEL) -> 
 def first_batch(
     lists: Sequence[Sequence[AnnotationCandidate]], size: int = BATCH_CANDIDATES
 ) -> list[AnnotationCandidate]:
-    """The candidates that are judged first for every query."""
+    """Return the candidates that are judged first for every query."""
     return [candidate for candidates in lists for candidate in candidates[:size]]
 
 
@@ -129,10 +129,10 @@ def second_batch(
     last: int = DECIDING_CANDIDATES,
     threshold: float = STILL_RELEVANT_LEVEL,
 ) -> tuple[list[AnnotationCandidate], list[Decision]]:
-    """Choose further candidates for the queries that need them, and say why for every query.
+    """Choose more candidates for the queries that need them, and record the reason for every query.
 
-    ``lists`` holds two batches per query, ``levels`` the judged pairs; a pair without consensus has none. Levels
-    beyond the first ``size`` are refused: the first batch was larger, and the second would repeat some of it.
+    ``lists`` has two batches per query, ``levels`` the judged pairs; a pair without consensus has no level. Levels
+    beyond the first ``size`` raise an error: the first batch was larger, and the second would repeat some of it.
     """
     known = {c.pair_id for candidates in lists for c in candidates}
     if strange := next((pair for pair in levels if pair not in known), None):
@@ -171,14 +171,14 @@ def second_batch(
 
 
 def _moment_codes(captions: Judgements) -> IntArray:
-    """The same number for rows of the same video and times, numbered by first appearance."""
+    """Number the moments of all rows by first appearance; rows with the same video and times have the same number."""
     numbers: dict[tuple[int, float, float], int] = {}
     moments = zip(captions.video.tolist(), captions.start.tolist(), captions.end.tolist(), strict=True)
     return np.array([numbers.setdefault(moment, len(numbers)) for moment in moments], dtype=np.int64)
 
 
 def _caption_ids(captions: Judgements) -> list[str]:
-    """A row's query id, and the moment's place where the query has several."""
+    """Return each row's query id, with the number of the moment if the query has several."""
     several = captions.counts > 1
     place = np.arange(len(captions.video)) - captions.offsets[captions.row_query]
     return [
@@ -188,7 +188,7 @@ def _caption_ids(captions: Judgements) -> list[str]:
 
 
 def drop_same_wording(queries: Judgements) -> tuple[Judgements, list[Decision]]:
-    """Keep the first query of each wording (case and punctuation aside), with a decision about each of the others.
+    """Keep the first query of each wording (ignoring case and punctuation), and record a decision on the others.
 
     >>> from momentseek import Judgements
     >>> rows = Judgements.from_groups(["a", "b"], [1, 1], ["v", "w"], [0, 0], [5, 5], queries=["Sit!", " sit"])
@@ -212,7 +212,7 @@ CANDIDATE_KEYS = ("pair_id", "query_id", "query", "video", "start", "end")
 
 
 def write_candidates(candidates: Iterable[AnnotationCandidate]) -> bytes:
-    """The bytes of a file of candidates: JSON Lines, in the given order."""
+    """Return the bytes of a file of candidates: JSON Lines, in the given order."""
     return b"".join(
         orjson.dumps({k: v for k, v in asdict(c).items() if v is not None}, option=orjson.OPT_APPEND_NEWLINE)
         for c in candidates
@@ -249,7 +249,7 @@ def read_candidates(path: str | os.PathLike[str]) -> list[AnnotationCandidate]:
 
 
 def require_unique_pairs(candidates: Sequence[AnnotationCandidate], where: str) -> None:
-    """Refuse two pairs with the same id, whose labels could not be told apart."""
+    """Raise an error for two pairs with the same id, whose labels could not be distinguished."""
     seen: set[str] = set()
     for c in candidates:
         if c.pair_id in seen:
@@ -258,9 +258,9 @@ def require_unique_pairs(candidates: Sequence[AnnotationCandidate], where: str) 
 
 
 def build_truth(candidates: Sequence[AnnotationCandidate], levels: Mapping[str, int]) -> Judgements:
-    """Make judged candidates ground truth, with queries and moments in the candidates' order.
+    """Convert judged candidates to ground truth, with queries and moments in the candidates' order.
 
-    Candidates without a level (discarded, or never judged) are left out; a query that loses all keeps its place.
+    Candidates without a level (discarded, or never judged) are left out; a query without any candidate left is kept.
 
     >>> pair = AnnotationCandidate("q1/7", "q1", "a dog runs", "park", 0.0, 5.0, 0.8, 1, 1, "the dog is running")
     >>> build_truth([pair], {"q1/7": 3}).relevance.tolist()
@@ -331,7 +331,7 @@ def build_candidates(
 ) -> BuiltDataset:
     """Choose the candidates of a file's queries among the moments of another file.
 
-    It is the first batch or, with the judged pairs of the first (``labels``), the second. ``identical`` says whether
+    This is the first batch or, given the judged pairs of the first (``labels``), the second. ``identical`` says whether
     queries with the same words are judged ``once`` or ``each``.
     """
     asked, known = (read_truth(path, invalid="keep") for path in (queries, captions))

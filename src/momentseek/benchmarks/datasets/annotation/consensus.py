@@ -1,4 +1,4 @@
-"""Consensus: one relevance level per pair out of two or four workers' labels (TVR-Ranking, section 3.2).
+"""Consensus: one relevance level per pair from two or four workers' labels (TVR-Ranking, section 3.2).
 
 Two workers judge every pair. If their levels differ by at most 1, they agree; otherwise two more are asked, one of the
 lowest and one of the highest of the four levels are set aside, and the middle two decide in the same way:
@@ -36,7 +36,7 @@ LABELS_PER_PAIR = (2, 4)
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """The outcome for every pair: ``low`` and ``high`` are the two levels that count, -1 where labels are missing."""
+    """The outcome for every pair: ``low`` and ``high`` are the two levels that count, -1 if labels are missing."""
 
     labels: AnnotatorLabels
     low: IntArray
@@ -63,11 +63,11 @@ class Consensus:
         return np.bincount(self.relevance[self.kept], minlength=LEVEL_COUNT)
 
     def count_discarded(self, labels: int) -> int:
-        """Number of pairs with this many labels that were discarded for disagreement."""
+        """Count the pairs with this number of labels that were discarded for disagreement."""
         return int((self.complete & ~self.kept & (self.labels.counts == labels)).sum())
 
     def decisions(self) -> list[Decision]:
-        """The decision about every pair, with the labels on which it rests."""
+        """Return the decision about every pair, with the labels it is based on."""
         table = zip(self.labels.pair_ids, self.labels.offsets.tolist(), self.labels.counts.tolist(), strict=False)
         relevance, kept, complete = self.relevance.tolist(), self.kept.tolist(), self.complete.tolist()
         levels = self.labels.relevance.tolist()
@@ -90,7 +90,7 @@ class Consensus:
 
 
 def _describe_annotators(labels: int, people: int) -> str:
-    """Who agrees or does not: annotators, or labels if one of them judged more than once.
+    """Describe who agrees or disagrees: annotators, or labels if one of them judged more than once.
 
     >>> _describe_annotators(2, 2), _describe_annotators(2, 1), _describe_annotators(4, 3)
     ('two annotators', 'two labels of one annotator', 'four labels of three annotators')
@@ -108,9 +108,9 @@ def find_consensus(
 ) -> Consensus:
     """Find the consensus of the workers on every pair.
 
-    ``incomplete`` says what happens to a pair that does not have two or four labels: it is refused ("error") or left
-    out ("drop"). ``repeats`` says what happens to a worker's second label of a pair: it counts like any other
-    ("count"), as in TVR-Ranking's published annotations, where 11,682 pairs have one, or it is refused ("error").
+    ``incomplete`` says whether a pair that does not have two or four labels is an "error" or left out ("drop").
+    ``repeats`` says whether a worker's second label of a pair counts like any other ("count"), as in TVR-Ranking's
+    published annotations, where 11,682 pairs have one, or is an "error".
 
     >>> from momentseek.benchmarks.datasets.annotation.labels import group_labels
     >>> rows = [("a", w, r) for w, r in zip("1234", (0, 2, 3, 4))] + [("b", "1", 1), ("b", "2", 4)]
@@ -150,7 +150,7 @@ DRIFT_PARTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How many labels a worker gave, their mean deviation, and the deviation in each tenth of their work."""
+    """The number of a worker's labels, their mean deviation, and the deviation in each tenth of the work."""
 
     worker: str
     labels: int
@@ -193,8 +193,8 @@ class LabelDistributions:
     """Pairs counted by (lowest, highest) label in three ways, and levels before and after the consensus."""
 
     first_two: IntArray
-    """Pairs by their first two labels, before two more were asked. This relies on the file's order: if rows of a pair
-    are sorted by worker, as in TVR-Ranking's file, the first two need not be those who judged first."""
+    """Pairs by their first two labels, before two more workers were asked. This relies on the file's order: if rows of
+    a pair are sorted by worker, as in TVR-Ranking's file, the first two need not be those who judged first."""
     every: IntArray
     """Pairs by all their labels: figure 5a."""
     counting: IntArray

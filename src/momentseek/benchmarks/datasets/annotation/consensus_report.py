@@ -1,4 +1,4 @@
-"""The report of ``momentseek data consensus``: what was kept and how far the workers agree, as text and JSON."""
+"""The report of ``momentseek data consensus``: what was kept and how much the workers agree, as text and JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_COUPLES_SHOWN = 10
 def consensus_text(
     found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions
 ) -> str:
-    """The whole report as text, for a reader who has never seen an annotation campaign."""
+    """Render the whole report as text, for a reader who has never seen an annotation campaign."""
     labels, kept = found.labels, int(found.kept.sum())
     total = len(labels.pair_ids)
     head = (
@@ -139,7 +139,7 @@ def _drift(drifts: Sequence[Drift]) -> str:
 def consensus_json(
     found: Consensus, agreed: Agreement, drifts: Sequence[Drift], distributions: LabelDistributions
 ) -> dict[str, Any]:
-    """The whole report as one JSON object; what is undefined is null."""
+    """Return the whole report as one JSON object; undefined values are null."""
     labels, counts = found.labels, found.labels.counts
     result: dict[str, Any] = to_plain(
         {
@@ -202,9 +202,9 @@ def build_consensus(
     candidates: Sequence[str] = (),
     truth: str | None = None,
 ) -> BuiltDataset:
-    """Find the consensus in a file of labels, and how far the workers agree.
+    """Find the consensus in a file of labels, and how much the workers agree.
 
-    ``truth`` is a file for the judged moments as ground truth; it needs the ``candidates`` they were judged from.
+    ``truth`` is a file to write the judged moments to as ground truth; it needs the ``candidates`` they came from.
     """
     given = read_labels(labels)
     if given.models:

@@ -1,8 +1,8 @@
-"""Label Studio, the annotation tool that TVR-Ranking used: tasks, labelling page, and exports.
+"""Label Studio, the annotation tool that TVR-Ranking used: write tasks and a labelling page, and read exports.
 
-A task is one query and one moment. The video's address carries the moment as a media fragment, ``#t=start,end``,
-which browsers play from start to end. Captions are not shown: annotators judge what they see (appendix B.5). An export
-is the tool's JSON: tasks with ``annotations``, each with who made it (``completed_by``) and a ``result`` list.
+A task is one query and one moment. The video's address has the moment as a media fragment, ``#t=start,end``, which
+browsers play from start to end. Captions are not shown: annotators judge what they see (appendix B.5). An export is
+the tool's JSON: tasks with ``annotations``, each with its author (``completed_by``) and a ``result`` list.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ def build_tasks(candidates: Iterable[AnnotationCandidate], base_url: str, suffix
 
 
 def labelling_page() -> str:
-    """The labelling configuration (XML): the query, the video, the guideline, and five choices with hotkeys.
+    """Return the labelling configuration (XML): the query, the video, the guideline, and five choices with hotkeys.
 
-    Choices, not stars: Label Studio's rating begins at 1, and 0 is a level.
+    It uses choices instead of stars, because Label Studio's rating begins at 1 and 0 is a level.
     """
     guide = "".join(
         f"\n    <Text name={quoteattr(f'level{v.value}')} value={quoteattr(f'{v.value} {v.name}: {v.meaning}')}/>"
@@ -123,7 +123,7 @@ REPEATED = "the same annotation stands again later"
 
 @dataclass(frozen=True)
 class LabelStudioExport:
-    """What exports of Label Studio hold: labels in the order in which they were given, and counts of the rest."""
+    """The content of Label Studio exports: labels in the order in which they were given, and counts of the rest."""
 
     labels: tuple[tuple[str, str, int], ...]
     tasks: int
@@ -136,7 +136,7 @@ class LabelStudioExport:
     replaced: int
     """Number of earlier annotations of the same pair by the same person."""
     repeated: int = 0
-    """Number of annotations that were in an earlier export too; only their last state counts."""
+    """Number of annotations that were also in an earlier export; only their last state counts."""
     decisions: tuple[Decision, ...] = ()
     """The decision about every annotation, and about every pair without any."""
 
@@ -158,8 +158,8 @@ class _Annotation:
 def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
     """Read the labels of several exports, each with its source, as if they were one.
 
-    A later export of a project holds the annotations of the earlier one: annotations with the same pair, annotator and
-    id are one, as in the last export. Of a person's annotations of a pair the last counts.
+    A later export of a project contains the annotations of the earlier one: annotations with the same pair, annotator
+    and id are one, as in the last export. If a person annotates a pair several times, the last annotation counts.
 
     >>> answer = {"id": 7, "completed_by": 1, "result": [{"value": {"choices": ["3"]}}]}
     >>> task = {"id": 1, "data": {"pair_id": "p"}, "annotations": [answer]}
@@ -180,11 +180,11 @@ def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
             for nth, annotation in enumerate(_list(task, "annotations", where)):
                 found = _annotation(annotation, pair, where, source)
                 key = _identity(annotation, (place, number, nth), pair, found.worker)
-                if (before := states.pop(key, None)) is not None:  # so that the last state stands where it is last
+                if (before := states.pop(key, None)) is not None:  # so that the last state takes its last position
                     decisions.append(before.decision("left out", REPEATED))
                 states[key] = found
     last: dict[tuple[str, str], _Annotation] = {}
-    for found in sorted(states.values(), key=lambda a: a.when):  # stable: by time where the export has it
+    for found in sorted(states.values(), key=lambda a: a.when):  # stable: by time, if the export has it
         if found.cancelled or found.level is None:
             decisions.append(found.decision("left out", SKIPPED if found.cancelled else NO_ANSWER))
         else:
@@ -210,7 +210,7 @@ def read_exports(exports: Iterable[tuple[Any, str]]) -> LabelStudioExport:
 
 
 def _identity(thing: Mapping[str, Any], place: tuple[int, ...], *about: str) -> tuple[Any, ...]:
-    """The key of a task or annotation: its id (with ``about``, as servers may share ids), or its place."""
+    """Return the key of a task or annotation: its id (with ``about``, as servers may share ids), or its position."""
     return ("id", str(thing["id"]), *about) if thing.get("id") is not None else ("place", *place)
 
 
@@ -225,7 +225,7 @@ def _annotation(annotation: Any, pair: str, where: str, source: str) -> _Annotat
 
 
 def check_address(base_url: str) -> None:
-    """Refuse an address where no browser can find videos, or that would run as a script.
+    """Raise an error for an address where no browser can find videos, or that would run as a script.
 
     >>> for base in ("https://example.org/v", "file:///videos", "/data/local-files/?d=videos", "videos"):
     ...     check_address(base)
@@ -267,7 +267,7 @@ def _list(holder: Mapping[str, Any], key: str, where: str) -> list[Any]:
 
 
 def _level(result: list[Any], where: str) -> int | None:
-    """The level that an annotation gives: a choice that begins with it, or a rating; None without an answer."""
+    """Return the level of an annotation, from a choice that begins with it or a rating; None without an answer."""
     for answer in result:
         value = answer.get("value") if isinstance(answer, dict) else None
         if not isinstance(value, Mapping) or answer.get("from_name", RELEVANCE_CONTROL) != RELEVANCE_CONTROL:
@@ -290,7 +290,7 @@ def _level(result: list[Any], where: str) -> int | None:
 
 
 def _person(completed_by: Any, where: str) -> str:
-    """Who made an annotation: a number in plain exports, else an object with id and e-mail; the id is anonymous."""
+    """Return who made an annotation: a number, or an object with id and e-mail, of which the id is anonymous."""
     who = completed_by.get("id", completed_by.get("email")) if isinstance(completed_by, Mapping) else completed_by
     if who is None:
         raise MomentseekError(f"{where} has an annotation without completed_by; export it with annotators")
@@ -313,7 +313,7 @@ def build_label_studio(
 ) -> BuiltDataset:
     """Write the pairs of a file as tasks and a labelling page.
 
-    With a file of labels (``disagreed``) only the pairs are asked whose two labels there differ by more than 1.
+    With a file of labels (``disagreed``), only pairs whose two labels there differ by more than 1 become tasks.
     """
     check_address(base_url)
     pairs = read_candidates(candidates)
@@ -340,7 +340,7 @@ def build_label_studio(
 
 
 def page_beside(tasks: str) -> str:
-    """The file of the labelling page next to a file of tasks.
+    """Return the file of the labelling page next to a file of tasks.
 
     >>> page_beside("out/tasks.json.gz")
     'out/tasks.xml'
@@ -349,7 +349,7 @@ def page_beside(tasks: str) -> str:
 
 
 def read_label_studio(exports: Sequence[str], out: str, *, report: str | None = None) -> BuiltDataset:
-    """Turn exports of Label Studio into a file of labels."""
+    """Convert exports of Label Studio to a file of labels."""
     found = read_exports((open_document(path).json, path) for path in exports)
     if not found.labels:
         raise MomentseekError(f"{', '.join(exports)}: nobody has judged anything yet; export again when they have")

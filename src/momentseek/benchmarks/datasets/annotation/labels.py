@@ -1,8 +1,8 @@
-"""Files of annotators' labels and of judged pairs, as CSV.
+"""Read and write CSV files of annotators' labels and of judged pairs.
 
-Labels have the columns ``pair_id, worker, relevance``, one row per judgement, as TVR-Ranking publishes its raw
-annotations; levels are whole numbers from 0 (irrelevant) to 4 (perfect match). Judged pairs are what a consensus or an
-exam results in. People open both in spreadsheets, so names that look like formulas are escaped.
+Labels have the columns ``pair_id, worker, relevance``, one row per judgement, like TVR-Ranking's raw annotations;
+levels are whole numbers from 0 (irrelevant) to 4 (perfect match). Judged pairs are the result of a consensus or an
+exam. People open both in spreadsheets, so names that look like formulas are escaped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from momentseek.measuring.formats.document import Document, header_of, open_docu
 LEVEL_COUNT = MAX_RELEVANCE + 1
 LABEL_COLUMNS = ("pair_id", "worker", "relevance")
 MODEL_WORKER = "model:"
-"""How the name of a worker begins who is a language model."""
+"""Prefix of the name of a worker that is a language model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +59,12 @@ class AnnotatorLabels:
 
     @cached_property
     def people(self) -> IntArray:
-        """Number of different workers of each pair: fewer than its labels if somebody judged it twice."""
+        """Number of different workers of each pair; fewer than its labels if somebody judged it twice."""
         return np.bincount(self.pair[~self.repeated], minlength=len(self.pair_ids))
 
     @cached_property
     def pair(self) -> IntArray:
-        """The pair (its place in ``pair_ids``) of each row."""
+        """The pair (its position in ``pair_ids``) of each row."""
         return np.repeat(np.arange(len(self.pair_ids)), self.counts)
 
     @cached_property
@@ -82,7 +82,7 @@ class AnnotatorLabels:
         return tuple(worker for worker in self.workers if worker.startswith(MODEL_WORKER))
 
     def with_rows(self, keep: BoolArray) -> AnnotatorLabels:
-        """The labels of some rows only; pairs without any left stay, empty."""
+        """Return the labels of some rows only; pairs without any label left are kept, empty."""
         counts = np.bincount(self.pair[keep], minlength=len(self.pair_ids))
         return AnnotatorLabels(
             self.pair_ids,
@@ -95,7 +95,7 @@ class AnnotatorLabels:
         )
 
     def first_labels(self) -> AnnotatorLabels:
-        """Every worker's first label of each pair, for agreement between different people."""
+        """Return every worker's first label of each pair, for agreement between different people."""
         return self.with_rows(~self.repeated)
 
 
@@ -108,7 +108,7 @@ def group_labels(rows: Iterable[tuple[object, object, int]], source: str = "(mem
 
 
 def read_labels(path: str | os.PathLike[str]) -> AnnotatorLabels:
-    """Read a CSV file of labels; a row that is not a label is refused with its line number."""
+    """Read a CSV file of labels; the error for a wrong row names its line."""
     document = open_document(path)
     pairs, workers, raw = _columns(document)
     if not pairs:
@@ -129,12 +129,12 @@ def read_labels(path: str | os.PathLike[str]) -> AnnotatorLabels:
 
 
 def write_labels(rows: Iterable[tuple[str, str, int]]) -> bytes:
-    """The bytes of a file that ``read_labels`` reads."""
+    """Return the bytes of a file that ``read_labels`` reads."""
     return csv_text([dict(zip(LABEL_COLUMNS, row, strict=True)) for row in rows], LABEL_COLUMNS).encode()
 
 
 def _columns(document: Document) -> tuple[list[str], list[str], list[str]]:
-    if header_of(document) != list(LABEL_COLUMNS):  # further columns, or another order
+    if header_of(document) != list(LABEL_COLUMNS):  # more columns, or another order
         rows = [tuple(row.values()) for _, row in rows_of(document, *LABEL_COLUMNS)]
     else:
         try:
@@ -153,14 +153,14 @@ def _columns(document: Document) -> tuple[list[str], list[str], list[str]]:
 
 
 def _line(document: Document, row: int) -> str:
-    """The line of a row, counted again only for the message."""
+    """Return the line number of a row, which is only counted for a message."""
     reader = csv.reader(io.StringIO(document.text, newline=""))
     numbers = (reader.line_num for fields in reader if fields)
     return f"{next(n for i, n in enumerate(numbers) if i == row + 1):,}"
 
 
 def _level(text: str) -> int:
-    """The level a cell holds, -1 if none; ``3.0`` is what spreadsheets make of 3."""
+    """Return the level in a cell, -1 if none; spreadsheets may turn 3 into ``3.0``."""
     try:
         value = float(text)
     except ValueError:
@@ -187,7 +187,7 @@ PAIR_COLUMNS = ("pair_id", "relevance", "annotators", "labels")
 
 
 def write_pairs(rows: Iterable[tuple[str, int, int, int]]) -> bytes:
-    """The bytes of a file of judged pairs, ``(pair_id, relevance, annotators, labels)`` each.
+    """Return the bytes of a file of judged pairs, ``(pair_id, relevance, annotators, labels)`` each.
 
     Annotators are different people; a pair has more labels than annotators if somebody judged it twice.
 

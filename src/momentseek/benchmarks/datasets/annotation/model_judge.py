@@ -1,7 +1,7 @@
-"""A vision model as a judge of relevance from 0 to 4, by the guideline that people get.
+"""A vision model as a judge of relevance from 0 to 4, by the same guideline as for people.
 
-Its labels are a worker's whose name begins with ``model:``, and truth made of them says so for every moment (the
-column ``judge``), so that nobody takes them for people's. How far it can be trusted is a matter of calibration.
+Its labels have a worker whose name begins with ``model:``, and a truth made from them names the model for every moment
+(the column ``judge``), so that nobody mistakes them for people's. Calibration shows how far the model can be trusted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SAID = re.compile(
 
 
 def judge_prompt(candidate: AnnotationCandidate) -> str:
-    """The question about one pair, with the guideline of the labelling page."""
+    """Return the question about one pair, with the guideline of the labelling page."""
     levels = "\n".join(f"{level.value} {level.name}: {level.meaning}" for level in RELEVANCE_LEVELS)
     return JUDGE_PROMPT.format(
         start=candidate.start, end=candidate.end, query=candidate.query, levels=levels, example=EXAMPLE_JUDGEMENTS
@@ -51,7 +51,7 @@ def judge_prompt(candidate: AnnotationCandidate) -> str:
 
 
 def parse_level(answer: str) -> int | None:
-    """The level that an answer gives; None if it gives none, or several.
+    """Return the level in an answer; None if it has none or several.
 
     >>> [parse_level(a) for a in ('{"relevance": 3}', "Relevance: 2/4", "4", "I'd say 2 or 3", "relevance: 7", "3.5")]
     [3, 2, 4, None, None, None]
@@ -74,7 +74,7 @@ def build_judgements(
     budget: FrameBudget | None = None,
     progress: ShowProgress = no_progress,
 ) -> BuiltDataset:
-    """Have a model judge the pairs of a file; ``out`` gets its labels, ``truth`` the judged moments as ground truth."""
+    """Let a model judge the pairs of a file; ``out`` gets its labels, ``truth`` the judged moments as ground truth."""
     pairs = read_candidates(candidates)
     budget, folder = budget or FrameBudget(frames=8), Path(media)
     journal = AnswerJournal(Path(f"{out}.partial.jsonl"), settings.model)

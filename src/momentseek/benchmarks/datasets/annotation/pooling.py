@@ -1,7 +1,7 @@
-"""Pooled judging: the first moments of several runs, once each, for people or a model to judge.
+"""Pool the first moments of several runs for people or a model to judge.
 
-Sparck Jones and van Rijsbergen's pooling (1975), for moments: the union of every run's first K, in the order of ranks,
-where a moment that overlaps one before it is the same. What a truth has judged already is not judged again.
+This is Sparck Jones and van Rijsbergen's pooling (1975) for moments: the union of every run's first K, in the order of
+ranks, where a moment that overlaps an earlier one counts as the same. Moments that a truth already judges are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAME_MOMENT_IOU = 0.7
 
 @dataclass
 class PoolEntry:
-    """A moment of a query's pool: the rank that brought it in, and the runs that return it or one like it."""
+    """A moment of a query's pool: its best rank, and the runs that return it or one that overlaps it."""
 
     moment: Moment
     rank: int
@@ -36,7 +36,7 @@ class PoolEntry:
 
 
 def pool_query(lists: Sequence[tuple[str, Sequence[tuple[Moment, float]]]], same: float) -> list[PoolEntry]:
-    """The pool of one query: rank by rank through all runs, without moments that overlap one before.
+    """Return the pool of one query: rank by rank through all runs, without moments that overlap an earlier one.
 
     >>> a, b, c = (Moment("v", start, 10) for start in (0, 1, 6))
     >>> pool = pool_query([("x", [(a, 0.9), (c, 0.5)]), ("y", [(b, 0.8)])], 0.7)
@@ -59,24 +59,24 @@ def pool_query(lists: Sequence[tuple[str, Sequence[tuple[Moment, float]]]], same
 
 
 def overlaps(one: Moment, two: Moment, threshold: float) -> bool:
-    """Whether two moments are of one video and overlap at least that far."""
+    """Whether two moments are in the same video and their IoU is at least ``threshold``."""
     return one.video == two.video and float(iou(one.start, one.end, two.start, two.end)) >= threshold
 
 
 @dataclass(frozen=True)
 class RunPool:
-    """The moments of a pool that are to be judged, and what was found on the way."""
+    """The moments of a pool that are to be judged, the decisions, and counts by run."""
 
     candidates: tuple[AnnotationCandidate, ...]
     decisions: tuple[Decision, ...]
     per_run: dict[str, dict[str, int]]
-    """Run → how many of its first moments are in the pool, only it returned, and were judged before."""
+    """Run → how many of its moments are in the pool, were returned by no other run, and were judged before."""
 
 
 def pool_runs(
     runs: Sequence[tuple[str, Run]], truth: Judgements, *, depth: int = POOL_DEPTH, same: float = SAME_MOMENT_IOU
 ) -> RunPool:
-    """The union of the runs' first ``depth`` moments of each query, without what ``truth`` judges already."""
+    """Return the union of the runs' first ``depth`` moments of each query, without those that ``truth`` judges."""
     candidates: list[AnnotationCandidate] = []
     decisions: list[Decision] = []
     per_run = {name: {"pooled": 0, "alone": 0, "judged before": 0} for name, _ in runs}
@@ -115,7 +115,7 @@ def pool_runs(
 
 
 def _first(table: Run | Judgements, query: str, depth: int | None = None) -> list[tuple[Moment, float]]:
-    """The first moments of a query with their scores, without those whose times are impossible."""
+    """Return the first moments of a query with their scores, without those with impossible times."""
     if query not in table:
         return []
     rows = table.rows(query)
@@ -134,7 +134,7 @@ def build_pool(
     same: float = SAME_MOMENT_IOU,
     report: str | None = None,
 ) -> BuiltDataset:
-    """Pool the runs of files for the queries of a truth, which may have judgements or none."""
+    """Pool the runs of files for the queries of a truth, which need not have judgements."""
     opened = [read_run(path, invalid="drop") for path in runs]
     if wrong := next((run for run in opened if run.task == "VR"), None):
         raise MomentseekError(f"{wrong.source}: ranks whole videos (VR), and there are no moments to judge")

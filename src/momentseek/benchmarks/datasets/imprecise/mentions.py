@@ -1,8 +1,8 @@
-"""Where a query names characters: single words, full names, titles, and names typed in lower case.
+"""Find where a query names characters: single words, full names, titles, and names typed in lower case.
 
-A capitalised word of the gazetteer is a name, except an ordinary word behind an article ("the House"). A lower-case
-word is one if it is never an ordinary word (rachel), or if it is one (castle, house, park), the video's show has a
-character of that name, and the word stands bare: not behind an article, an adjective or "of".
+A capitalised word of the gazetteer is a name, except an ordinary word after an article ("the House"). A lower-case
+word is a name if it is never an ordinary word (rachel). If it can be one (castle, house, park), it is a name only if
+the video's show has a character of that name and the word is bare: not after an article, an adjective or "of".
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WORDS_AFTER_VERBS = word_set("him it them down up after off out") | DETERMINERS
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A person who is named at ``tokens[first:last]`` of a query."""
+    """A person named at ``tokens[first:last]`` of a query."""
 
     first: int
     last: int
@@ -66,16 +66,16 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class NameFinder:
-    """Finds the persons who are named in the queries of one show."""
+    """Finds the people named in the queries of one show."""
 
     gazetteer: Gazetteer
     show: str = ""
     min_score: float = LIKELY_NAME_SCORE
     strict: bool = False
-    """Treat every word that may be a name as one, for the second attempt at a query that failed its check."""
+    """Whether to treat every possible name as one, for the second attempt at a query that failed its check."""
 
     def mentions(self, words: Sequence[WordToken]) -> list[Mention]:
-        """The persons who are named in a query, from left to right."""
+        """Return each mention of a person's name in a query, from left to right."""
         found: list[Mention] = []
         i = 0
         while i < len(words):
@@ -88,7 +88,7 @@ class NameFinder:
         return found
 
     def name(self, words: Sequence[WordToken], i: int) -> CharacterName | None:
-        """The name that word ``i`` is in its place, or None."""
+        """Return the name that word ``i`` is in its context, or None."""
         token = words[i]
         if any((a.key, b.key) in NOT_NAME_PAIRS for a, b in itertools.pairwise(words[max(i - 1, 0) : i + 2])):
             return None
@@ -115,7 +115,7 @@ class NameFinder:
         return name if at_home and token.key != "will" and self._bare(words, i) else None
 
     def _bare(self, words: Sequence[WordToken], i: int) -> bool:
-        """Whether a lower-case ordinary word stands where only a person can."""
+        """Whether a lower-case ordinary word is in a position where only a person can be."""
         after = words[i + 1] if i + 1 < len(words) else None
         if (
             words[i].key in NAMES_THAT_ARE_VERBS
@@ -171,7 +171,7 @@ class NameFinder:
         return bold and following.capital and following.key in self.gazetteer.names
 
     def _couple(self, words: Sequence[WordToken], i: int) -> bool:
-        """Mr. and Mrs. Geller."""
+        """Whether a couple is named at word ``i``, such as Mr. and Mrs. Geller."""
         line = words[i : i + 4]
         keys = [t.key for t in line]
         return (
@@ -179,7 +179,7 @@ class NameFinder:
         )
 
     def _full(self, words: Sequence[WordToken], i: int) -> Mention:
-        """A name and the surname, initial or suffix that follows it."""
+        """Return the mention of a name and the surname, initial or suffix that follows it."""
         head = self.gazetteer.names.get(words[i].key)
         last = i + 1
         while last < len(words) and not words[last - 1].own and words[last].capital:
@@ -200,7 +200,7 @@ SUBORDINATORS = word_set("while as when after before if once since because altho
 
 
 def group_mentions(words: Sequence[WordToken], mentions: Sequence[Mention]) -> list[list[Mention]]:
-    """Group mentions that stand together as one; a mention alone is a group of one."""
+    """Group mentions that are coordinated ("Ross and Monica"); a single mention is a group of one."""
     runs: list[list[Mention]] = []
     for mention in mentions:
         if runs and _is_joined(words, runs[-1][-1], mention):
@@ -211,7 +211,7 @@ def group_mentions(words: Sequence[WordToken], mentions: Sequence[Mention]) -> l
 
 
 def _is_joined(words: Sequence[WordToken], left: Mention, right: Mention) -> bool:
-    """Whether only a comma, "and" or both stand between two names, the left one without a possessive ending."""
+    """Whether there is only a comma, "and" or both between two names, the left one without a possessive ending."""
     if words[left.last - 1].own or right.plural_title:
         return False
     between = words[left.last : right.first]
@@ -223,7 +223,7 @@ def _is_joined(words: Sequence[WordToken], left: Mention, right: Mention) -> boo
 
 
 def _split_run(words: Sequence[WordToken], run: list[Mention]) -> list[list[Mention]]:
-    """A run of names as one group, or in pieces where the sentence may be cut between them."""
+    """Return a sequence of names as one group, or as several if a clause may end between them."""
     if len(run) == 1:
         return [run]
     joints = [bool(b.first - a.last) or "&" in words[b.first].gap for a, b in itertools.pairwise(run)]
@@ -250,7 +250,7 @@ def _clause_opener(words: Sequence[WordToken], i: int) -> bool:
 
 
 def _clause_follows(words: Sequence[WordToken], i: int) -> bool:
-    """Whether the next word, adverbs aside, looks like a verb of which the last name alone is the subject."""
+    """Whether the next word, ignoring adverbs, looks like a verb whose subject is only the last name."""
     while i < len(words) and (words[i].key in ADVERBS or words[i].key.endswith("ly")) and not words[i].gap.strip():
         i += 1
     if i >= len(words) or words[i].gap.strip():

@@ -1,8 +1,8 @@
-"""The list of character names, built from the annotations themselves: no network, no model.
+"""Build the list of character names from the annotations themselves, without network or model.
 
 A name is a word that is capitalised inside sentences, seldom in lower case, and seldom after an article or "in". Its
-score, from 0 to 1, weighs these counts; known first names start with some credit, ordinary words with some debt.
-Rare misspellings of frequent names (Pheobe, Espostio, Rachels) follow the name they resemble.
+score, from 0 to 1, weighs these counts; known first names start with a bonus, ordinary words with a penalty. Rare
+misspellings of frequent names (Pheobe, Espostio, Rachels) are treated as the name they resemble.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ SHOW_PATTERN = re.compile(r"(?:([a-z]+)_)?s\d\de\d\d")
 
 @dataclass(slots=True)
 class WordEvidence:
-    """How often one word (in lower case) occurs in a corpus in the ways that tell names from other words."""
+    """How often one word (in lower case) occurs in a corpus in ways that distinguish names from other words."""
 
     inside: int = 0
-    """Times it is capitalised within a sentence."""
+    """Number of times it is capitalised within a sentence."""
     opening: int = 0
-    """Times it is capitalised where a sentence begins, which says little …"""
+    """Number of times it is capitalised where a sentence begins, which says little …"""
     acting: int = 0
-    """… and of those, times a verb follows: Elodie walks."""
+    """… and how often of these a verb follows: Elodie walks."""
     lower: int = 0
     determined: int = 0
-    """Times it is capitalised within a sentence after an article: the Heimlich."""
+    """Number of times it is capitalised within a sentence after an article: the Heimlich."""
     located: int = 0
-    """Times it is capitalised after in, into, near: in Central Perk."""
+    """Number of times it is capitalised after in, into, near: in Central Perk."""
     common: int = 0
-    """Times it is in lower case after an article: the house."""
+    """Number of times it is in lower case after an article: the house."""
     titled: int = 0
-    """Times it follows a title such as Dr., Mrs., Detective."""
+    """Number of times it follows a title such as Dr., Mrs., Detective."""
     spelled: Counter[str] = field(default_factory=Counter)
     shows: Counter[str] = field(default_factory=Counter)
 
     @property
     def capital(self) -> int:
-        """Times it is capitalised anywhere."""
+        """Number of times it is capitalised anywhere."""
         return self.inside + self.opening
 
 
 def show_of(video: str) -> str:
-    """The series from which a TVR video comes, or "" for other names.
+    """Return the series of a TVR video, or "" for other names.
 
     >>> show_of("castle_s06e12_seg02_clip_22"), show_of("s02e14_seg02_clip_02"), show_of("v_abc")
     ('castle', 'bbt', '')
@@ -78,7 +78,7 @@ def show_of(video: str) -> str:
 
 
 def looks_like_verb(token: WordToken | None) -> bool:
-    """Whether a word may be a verb in the third person, or stand where one would: is, walks, and.
+    """Whether a word may be a verb in the third person, or take its position: is, walks, and.
 
     >>> [looks_like_verb(t) for t in split_tokens("walks glass is and door")]
     [True, False, True, True, False]
@@ -102,9 +102,9 @@ def _may_be_surname(token: WordToken | None) -> bool:
 
 
 def gather_evidence(texts: Iterable[tuple[str, str]]) -> tuple[dict[str, WordEvidence], Counter[tuple[str, str]]]:
-    """Count the evidence for every word that is ever capitalised, and how often two such words stand side by side.
+    """Count the evidence for every word that is ever capitalised, and how often two such words are adjacent.
 
-    ``texts`` are pairs of a query and its video's show (or nothing).
+    ``texts`` are pairs of a query and its video's show (or "").
 
     >>> words, pairs = gather_evidence([("Rachel hugs Ross.", ""), ("The man sits by Ross Geller.", "")])
     >>> words["ross"].inside, words["rachel"].acting, words["the"].lower, pairs["ross", "geller"]
@@ -145,7 +145,7 @@ def _count(
 Gender = Literal["female", "male", "neutral"]
 
 MIN_PRONOUNS = 5
-"""Pronouns that are needed to outweigh the table of first names …"""
+"""Minimum number of pronouns to outweigh the table of first names …"""
 AGREEING_PRONOUNS_SHARE = 0.75
 """… if this share of them agrees."""
 
@@ -153,8 +153,8 @@ AGREEING_PRONOUNS_SHARE = 0.75
 def count_pronouns(texts: Iterable[str], find_name: Callable[[WordToken], str | None]) -> dict[str, Counter[str]]:
     """Count the pronouns after every name that comes first in its text, up to the next name.
 
-    ``find_name`` gives the name that a word is, or None. A text in which somebody without a name (a man, the patient)
-    comes before the pronoun is left out, since the pronoun may be theirs.
+    ``find_name`` returns the name that a word is, or None. A text in which somebody without a name (a man, the patient)
+    comes before the pronoun is left out, because the pronoun may be theirs.
 
     >>> texts = ["Beckett brushes her hair.", "Beckett sees his mug."]
     >>> dict(count_pronouns(texts, lambda t: "b" if t.key == "beckett" else None)["b"])
@@ -180,7 +180,7 @@ def count_pronouns(texts: Iterable[str], find_name: Callable[[WordToken], str | 
 
 
 def decide_gender(name: str, pronouns: Counter[str]) -> Gender:
-    """A name's gender: from enough agreeing pronouns, else the table, else any pronouns that agree, else neutral.
+    """Return a name's gender: from enough agreeing pronouns, else the table, else any agreeing pronouns, else neutral.
 
     >>> decide_gender("Beckett", Counter(female=40, male=3)), decide_gender("Monica", Counter(male=1))
     ('female', 'female')
@@ -197,7 +197,7 @@ def decide_gender(name: str, pronouns: Counter[str]) -> Gender:
 
 
 def edit_distance(a: str, b: str) -> int:
-    """Number of letters changed, dropped, added or swapped with their neighbour between two words.
+    """Return the number of letters changed, dropped, added or swapped with their neighbour between two words.
 
     >>> edit_distance("pheobe", "phoebe"), edit_distance("espostio", "esposito"), edit_distance("rachel", "ross")
     (1, 1, 5)
@@ -215,7 +215,7 @@ def edit_distance(a: str, b: str) -> int:
 
 
 def correct_spelling(word: str, evidence: WordEvidence, frequent: Mapping[str, int]) -> str:
-    """The frequent name of which a rare word is a misspelling (or a possessive without apostrophe), or "".
+    """Return the frequent name that a rare word misspells (or whose possessive lacks an apostrophe), or "".
 
     >>> correct_spelling("pheobe", WordEvidence(inside=10), {"phoebe": 800, "ross": 1100})
     'phoebe'
@@ -237,24 +237,24 @@ def correct_spelling(word: str, evidence: WordEvidence, frequent: Mapping[str, i
 
 
 LIKELY_NAME_SCORE = 0.5
-"""A word with this score is replaced as a name; the check afterwards requires more (0.8)."""
+"""Minimum score of a word that is replaced as a name; the check afterwards requires more (0.8)."""
 MIN_CAST_MENTIONS = 5
-"""Times a name must be capitalised in a show's descriptions before its lower-case form counts there too."""
+"""How often a name must be capitalised in a show's descriptions for its lower-case form to count there too."""
 
 
 @dataclass(frozen=True, slots=True)
 class CharacterName:
-    """One name: how certainly it is a name, its gender, and in which shows it occurs."""
+    """One name: the certainty that it is a name, its gender, and the shows in which it occurs."""
 
     name: str
     score: float
     gender: Gender = "neutral"
     count: int = 0
     common: bool = False
-    """Whether it is also an ordinary word (castle, penny), so that lower case does not show a name."""
+    """Whether it is also an ordinary word (castle, penny), so that in lower case it need not be a name."""
     shows: Mapping[str, int] = field(default_factory=dict)
     spelling: str = ""
-    """The name of which this is a misspelling, in lower case."""
+    """The name that this one misspells, in lower case."""
 
     @property
     def who(self) -> str:
@@ -268,10 +268,10 @@ class Gazetteer:
 
     names: Mapping[str, CharacterName]
     pairs: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """How often two names stand side by side: first name and surname."""
+    """How often two names are adjacent: first name and surname."""
 
     def get(self, word: str, min_score: float = LIKELY_NAME_SCORE) -> CharacterName | None:
-        """The name that a word is, if its score is at least ``min_score``; else None."""
+        """Return the name that a word is, if its score is at least ``min_score``; else None."""
         found = self.names.get(word.lower())
         return found if found is not None and found.score >= min_score else None
 
@@ -279,7 +279,7 @@ class Gazetteer:
         return sum(n.score >= LIKELY_NAME_SCORE for n in self.names.values())
 
     def one_person(self, first: str, second: str) -> bool:
-        """Whether two names side by side belong to one person: not if both often occur without each other."""
+        """Whether two adjacent names belong to one person: not if both often occur without each other."""
         a, b = self.names.get(first.lower()), self.names.get(second.lower())
         if a is None or b is None:
             return True
@@ -288,7 +288,7 @@ class Gazetteer:
         return rarer < 20 or together >= 0.05 * rarer
 
     def with_names(self, given: Iterable[tuple[str, str]]) -> Gazetteer:
-        """Add the user's own names and genders; the gender ``word`` says that a word is no name at all.
+        """Add the user's own names and genders; the gender ``word`` means that a word is not a name.
 
         >>> own = Gazetteer({}).with_names([("House", "male"), ("Oreo", "word")])
         >>> own.get("house").gender, own.get("oreo")
@@ -310,7 +310,7 @@ class Gazetteer:
 
 
 def name_score(word: str, e: WordEvidence) -> float:
-    """How certainly a word is a person's name, from 0 to 1.
+    """Return how certain it is that a word is a person's name, from 0 to 1.
 
     >>> round(name_score("rachel", WordEvidence(inside=504, opening=664, acting=600, lower=5)), 2)
     1.0
@@ -337,7 +337,7 @@ def build_gazetteer(texts: Sequence[tuple[str, str]]) -> Gazetteer:
     """
     words, pairs = gather_evidence(texts)
     scores = {word: name_score(word, e) for word, e in words.items()}
-    for (a, b), together in pairs.items():  # Central Perk, Star Wars: the second word of what is no name
+    for (a, b), together in pairs.items():  # Central Perk, Star Wars: the second word of something that is not a name
         if together >= 0.8 * words[b].capital and scores[a] < LIKELY_NAME_SCORE and a not in TITLES:
             scores[b] = min(scores[b], scores[a])
     frequent = {w: words[w].capital for w, s in scores.items() if s >= 0.8 and words[w].capital >= 15}
@@ -375,7 +375,7 @@ GENDER_SPELLINGS = {
 
 
 def read_names(path: str | Path) -> list[tuple[str, str]]:
-    """Read names and genders (female, male, neutral; ``word`` for a word that is no name; "" if unknown).
+    """Read names and genders (female, male, neutral; ``word`` for a word that is not a name; "" if unknown).
 
     The file has a line ``name[,gender[,score]]`` per name, as ``write_names`` writes it.
     """
@@ -395,7 +395,7 @@ def read_names(path: str | Path) -> list[tuple[str, str]]:
 
 
 def write_names(gazetteer: Gazetteer) -> bytes:
-    """The bytes of a file of a gazetteer's names, the most frequent first.
+    """Return the bytes of a file of a gazetteer's names, the most frequent first.
 
     >>> write_names(Gazetteer({}).with_names([("Ross", "male")])).decode()
     'Ross,male,1.00\\n'

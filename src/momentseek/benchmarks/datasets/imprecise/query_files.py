@@ -1,9 +1,9 @@
-"""Files of queries, of queries for a person to review, and of finished answers of a long rewriting.
+"""Read and write files of queries, queues of queries for a person to review, and the work file of a long rewriting.
 
-Queries are TVR's JSON Lines, our own, or plain lines; records keep all their other fields. The review queue is JSON
+Queries are TVR's JSON Lines, native ones, or plain lines; records keep all their other fields. The review queue is JSON
 Lines: ``{"id": "90200", "original": "…", "attempt": "…", "query": "…", "reasons": ["…"]}``; the reviewer corrects
-``query``. What a person wrote is accepted whatever the checks say. The work file holds every finished batch before the
-next one is requested, so that a kill at any instant loses at most one batch; what is read from it is checked again.
+``query``. A person's correction is accepted whatever the checks say. The work file stores every finished batch before
+the next one is requested, so that an interruption loses at most one batch; answers read from it are checked again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QueryFileKind = Literal["tvr", "native", "text"]
 
 @dataclass(frozen=True, slots=True)
 class NamedQuery:
-    """One distinct query: its id, its text, and the show from which its video comes (or "")."""
+    """One distinct query: its id, its text, and its video's show (or "")."""
 
     id: str
     text: str
@@ -44,7 +44,7 @@ class QueryFile:
     """Query and show of every record, including those not selected: the texts from which names are learnt."""
 
     def with_queries(self, rewritten: Sequence[str]) -> bytes:
-        """The bytes of the same records, each with its new query and the old one under ``original``."""
+        """Return the bytes of the same records, each with its new query, and the old one as ``original``."""
         if self.kind == "text":
             return "".join(f"{q}\n" for q in rewritten).encode()
         by_id = {q.id: new for q, new in zip(self.queries, rewritten, strict=True)}
@@ -90,7 +90,7 @@ def _read_records(
     for i in chosen:
         query = NamedQuery(str(ids[i]), texts[i], shows[i])
         if queries.setdefault(query.id, query).text != query.text:
-            raise MomentseekError(f"{document.path}: query {query.id} stands with two texts; keep one of them")
+            raise MomentseekError(f"{document.path}: query {query.id} has two texts; keep one of them")
     everything = dict.fromkeys(zip(map(str, ids), texts, shows, strict=True))
     return QueryFile(
         kind,
@@ -102,7 +102,7 @@ def _read_records(
 
 @dataclass(frozen=True, slots=True)
 class ReviewRequest:
-    """A query that failed its checks and that a person should correct."""
+    """A query that failed its checks and should be corrected by a person."""
 
     id: str
     original: str
@@ -118,11 +118,11 @@ class ReviewedQuery:
     original: str
     query: str
     untouched: bool = False
-    """Whether it still is the attempt that failed; unknown (False) in a queue without ``attempt``."""
+    """Whether it is still the attempt that failed; False if the queue has no ``attempt``."""
 
 
 def write_queue(entries: Iterable[ReviewRequest]) -> bytes:
-    """The bytes of a queue to be reviewed.
+    """Return the bytes of a queue to be reviewed.
 
     >>> write_queue([ReviewRequest("7", "Ross sits.", "Ross sits.", ("names …",))]).decode()
     '{"id": "7", "original": "Ross sits.", "attempt": "Ross sits.", "query": "Ross sits.", "reasons": ["names …"]}\\n'
@@ -135,7 +135,7 @@ def write_queue(entries: Iterable[ReviewRequest]) -> bytes:
 
 
 def read_queue(path: str | Path) -> dict[str, ReviewedQuery]:
-    """Read a queue that a person has gone through: the corrected query of every id."""
+    """Read a queue that a person has reviewed: the corrected query of every id."""
     document = open_document(path)
     if not document.is_json:
         raise MomentseekError(f"{path}: expected the JSON Lines of a review queue")
@@ -154,14 +154,14 @@ def read_queue(path: str | Path) -> dict[str, ReviewedQuery]:
 
 
 class WorkFile:
-    """Answers kept next to the output (``OUT.partial.jsonl``), each valid for one original and one maker."""
+    """Answers stored next to the output (``OUT.partial.jsonl``), each valid for one original and one model."""
 
     def __init__(self, path: str | Path, maker: str) -> None:
         self.path = Path(path)
         self.maker = maker
 
     def read(self) -> dict[str, str]:
-        """The rewritten query of every original, from earlier runs with the same maker."""
+        """Return the rewritten query of every original, from earlier runs with the same model."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:

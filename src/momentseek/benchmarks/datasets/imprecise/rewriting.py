@@ -1,8 +1,8 @@
-"""Imprecise queries: character names replaced by general words, checked, retried, then queued for a person.
+"""Make queries imprecise: replace character names by general words, check, retry, then queue failures for a person.
 
-TVR-Ranking, section 3.1 and appendix A. A rewriter (rules or a language model) makes a first attempt; what fails the
-checks of ``verification`` gets a second one (a stricter reading of names; temperature 0.2); what fails again goes to
-the review queue, and keeps the attempt that removed most names.
+TVR-Ranking, section 3.1 and appendix A. A rewriter (rules or a language model) makes a first attempt. Queries that fail
+the checks of ``verification`` get a second one (a stricter reading of names; temperature 0.2). Those that fail again
+go to the review queue, with the attempt that removed most names.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def parse_answer(answer: str, count: int) -> list[str | None]:
 CHAT_BATCH_QUERIES = 20
 MAX_ATTEMPTS = 2
 SECOND_ATTEMPT_NAME_SCORE = 0.3
-"""Name score from which the rules replace a word on their second attempt."""
+"""Minimum name score of a word that the rules replace on their second attempt."""
 
 
 class Rewriter(Protocol):
@@ -102,10 +102,10 @@ class Rewriter(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many queries to rewrite at once."""
+        """Number of queries to rewrite at once."""
 
     def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> Sequence[str | None]:
-        """Rewrite queries: one text each, None where there is no answer."""
+        """Rewrite queries: return one text each, None if there is no answer."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ class RuleRewriter:
 
 @dataclass(frozen=True)
 class ChatRewriter(ChatCompletions):
-    """Rewrites queries by a language model, at temperature 0, then 0.2 (appendix A)."""
+    """Rewrites queries with a language model, at temperature 0, then 0.2 (appendix A)."""
 
     batch: int = CHAT_BATCH_QUERIES
 
     def rewrite(self, queries: Sequence[NamedQuery], attempt: int) -> list[str | None]:
-        """Ask the model for the queries without names; None where it gave no usable line even when asked alone."""
+        """Ask the model for the queries without names; None if it gives no usable line even for the single query."""
         texts = [query.text for query in queries]
         answers = self._ask(texts, attempt)
         for i in [i for i, answer in enumerate(answers) if answer is None] if len(texts) > 1 else []:
@@ -146,7 +146,7 @@ class ChatRewriter(ChatCompletions):
 def open_rewriter(
     base_url: str | None, model: str | None, timeout: float = 60.0, batch: int = CHAT_BATCH_QUERIES
 ) -> ChatRewriter:
-    """Check an address and make a rewriter of it; a user and password in it are sent, but not kept in the address."""
+    """Check an address and build its rewriter; a user and password in it are sent, but not kept in the address."""
     address, name, key, login = checked_address(base_url, model)
     return ChatRewriter(address, name, timeout, key=key, login=login, batch=batch)
 
@@ -165,7 +165,7 @@ class ImpreciseQueries:
 
 @dataclass(frozen=True)
 class ReviewOutcome:
-    """What became of a corrected queue: the ids that were used, and those that need another look."""
+    """The outcome of a corrected queue: the ids that were used, and those to check again."""
 
     taken: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
@@ -187,8 +187,8 @@ def make_imprecise(
 ) -> ImpreciseQueries:
     """Rewrite and check all queries; ``progress`` is called with the numbers of finished queries and of all.
 
-    Answers in ``work`` are checked like new ones, and asked for again if they fail. Where vectors are missing, answers
-    are kept there unchecked, and the error at the end names all missing texts.
+    Answers in ``work`` are checked like new ones, and requested again if they fail. If vectors are missing, answers are
+    kept there unchecked, and the error at the end names all missing texts.
 
     >>> from momentseek.benchmarks.datasets.imprecise.verification import lexical_similarity
     >>> cast = Gazetteer({}).with_names([("Ross", "male")])
@@ -231,7 +231,7 @@ def make_imprecise(
 def _apply_review(
     queries: Sequence[NamedQuery], reviewed: Mapping[str, ReviewedQuery], verifier: RewriteVerifier
 ) -> tuple[dict[str, tuple[str, Decision]], ReviewOutcome]:
-    """The results of the reviewed queries, and what is odd about the review."""
+    """Return the results of the reviewed queries, and the outcome of the review."""
     taken = [q for q in queries if q.id in reviewed and reviewed[q.id].original == q.text]
     names = verifier.names([reviewed[q.id].query for q in taken], [q.show for q in taken]) if taken else []
     results = {}
@@ -252,7 +252,7 @@ def _apply_review(
 def _resume_work(
     queries: Sequence[NamedQuery], work: WorkFile | None, verifier: RewriteVerifier, missing: dict[str, str]
 ) -> tuple[dict[str, tuple[str, Decision]], list[NamedQuery], int]:
-    """Earlier answers that pass the checks, the queries still to ask for, and how many earlier answers failed."""
+    """Return earlier answers that pass the checks, the queries still to rewrite, and the number of failed answers."""
     done = work.read() if work else {}
     old = [q for q in queries if q.text in done]
     texts = [done[q.text] for q in old]
@@ -272,7 +272,7 @@ def _resume_work(
 def _attempt_batch(
     batch: Sequence[NamedQuery], rewriter: Rewriter, verifier: RewriteVerifier, work: WorkFile | None = None
 ) -> tuple[dict[str, tuple[str, RewriteVerdict]], set[str]]:
-    """The best attempt at every query, and which passed."""
+    """Return the best attempt at every query, and which queries passed."""
     best: dict[str, tuple[str, RewriteVerdict]] = {}
     passed: set[str] = set()
     for attempt in range(MAX_ATTEMPTS):
@@ -317,7 +317,7 @@ def _queue_decision(query: NamedQuery, text: str, verdict: RewriteVerdict) -> De
 
 @dataclass(frozen=True, kw_only=True)
 class ImpreciseOptions:
-    """What decides how the queries of a file are made imprecise, and what is written besides them."""
+    """How the queries of a file are made imprecise, and which other files are written."""
 
     type: str | None = None
     """Only TVR's descriptions of this type."""
@@ -329,7 +329,7 @@ class ImpreciseOptions:
     names: str | None = None
     """A file of the user's own names."""
     learn_from: Sequence[str] = ()
-    """Files of further queries from which names are learnt."""
+    """Files of other queries to learn names from."""
     save_names: str | None = None
     encoder: str | None = None
     similar: float = MIN_SIMILARITY
@@ -349,10 +349,10 @@ def build_imprecise(
     progress: ShowProgress = no_progress,
     announce: Callable[[str], None] = lambda _: None,
 ) -> BuiltDataset:
-    """Make the queries of a file imprecise; ``announce`` is called with what should be known before the work ends.
+    """Make the queries of a file imprecise; ``announce`` is called with messages during the work.
 
-    Answers of a language model are kept in ``OUT.partial.jsonl`` until all queries are done, and texts that a file of
-    vectors lacks are written to ``OUT.texts.txt``.
+    Answers of a language model are kept in ``OUT.partial.jsonl`` until all queries are done. Texts that are missing
+    from a file of vectors are written to ``OUT.texts.txt``.
     """
     chat = None
     if options.backend == "chat":
@@ -386,7 +386,7 @@ def build_imprecise(
             )
         except KeyboardInterrupt:
             if work:
-                announce(f"\nfinished queries are kept in {work.path}; run the same command to go on")
+                announce(f"\nfinished queries are kept in {work.path}; run the same command to continue")
             raise
         except MissingVectors as e:
             if not (options.encoder or "").startswith("file:"):
@@ -439,7 +439,7 @@ def _summarise(
 
 
 def _review_notes(result: ImpreciseQueries, queue: str | None) -> list[str]:
-    """What is odd about a corrected queue or an earlier run's answers, and how many queries a person should see."""
+    """Return notes on a corrected queue, on an earlier run's answers, and on the queries that a person should see."""
     review, notes = result.review, []
     for ids, what in (
         (review.named, "the check still finds a name in it"),

@@ -1,8 +1,9 @@
-"""Replaces names by general words, by rule: text and gazetteer in, text and a list of replacements out.
+"""Replace names by general words, by rule.
 
-Follows the paper's examples (TVR-Ranking, Table 2 and Figure 3): "a woman", "another man", "two women", "two people",
-"a doctor". The rest of the query stays as it is, but for what the replacement needs: "a sitting Meredith" is
-"a sitting woman", "her husband Mike" is "her husband", "Eric and Ann was" is "two people were".
+The rules follow the paper's examples (TVR-Ranking, Table 2 and Figure 3): "a woman", "another man", "two women",
+"two people", "a doctor". The rest of the query stays the same, except where the replacement requires a change:
+"a sitting Meredith" becomes "a sitting woman", "her husband Mike" becomes "her husband", "Eric and Ann was" becomes
+"two people were".
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ORDINAL_WORDS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "se
 GENDER_NOUNS = {"female": "woman", "male": "man", "neutral": "person"}
 PLURAL_NOUNS = {"woman": "women", "man": "men", "person": "people", "boss": "bosses", "waitress": "waitresses"}
 NOUN_SYNONYMS = {"man": ("man", "men", "guy"), "woman": ("woman", "women", "lady"), "person": ("person", "people")}
-"""Words of the query after which the first name is already another one."""
+"""Noun → words of a query after which the first such person is "another" one."""
 
 
 class People:
@@ -43,18 +44,18 @@ class People:
     def __init__(self, words: Sequence[WordToken], groups: Sequence[Sequence[Mention]]) -> None:
         self.words = words
         self.nouns: dict[str, list[str]] = {}
-        """Noun → who bears it, in order of appearance."""
+        """Noun → the people it was used for, in order of appearance."""
         self.known: dict[str, str] = {}
         """Who → noun."""
         self.plain: set[str] = set()
-        """Who was introduced only as one of several."""
+        """People introduced only as part of a group."""
         self.roles = {m.who: m.role for g in groups for m in g if m.role}
         self.plurals: set[str] = set()
         self.others: set[str] = set()
-        """Who was introduced as another next to somebody without a name."""
+        """People introduced as "another" person after somebody without a name."""
 
     def phrase(self, group: Sequence[Mention]) -> str:
-        """The words for one group of mentions, in lower case."""
+        """Return the words for one group of mentions, in lower case."""
         if len(group) == 1:
             return self._one(group[0])
         whos = [m.who for m in group]
@@ -77,7 +78,7 @@ class People:
         return f"{NUMBER_WORDS[len(group)] if len(group) <= 10 else 'many'} {again}{noun}"
 
     def noun(self, group: Sequence[Mention]) -> str:
-        """The noun alone for one group of mentions, to follow an article."""
+        """Return only the noun for one group of mentions, to follow an article."""
         for mention in group:
             self._introduce(mention.who, self._noun(mention))
         return self._noun(group[0]) if len(group) == 1 else self._common(group)
@@ -135,7 +136,7 @@ class People:
 
 
 def _join_phrases(phrases: Sequence[str]) -> str:
-    """``a, b and c``."""
+    """Join phrases as ``a, b and c``."""
     return " and ".join([", ".join(phrases[:-1]), phrases[-1]])
 
 
@@ -217,19 +218,19 @@ def _naming(token: WordToken, before: WordToken) -> bool:
 
 
 def _role(token: WordToken) -> str:
-    """The noun of ``ex-boyfriend``."""
+    """Return the last part of a compound, such as the noun in ``ex-boyfriend``."""
     return token.key.split("-")[-1]
 
 
 def _is_owned(words: Sequence[WordToken], i: int) -> bool:
-    """Whether an article or owner stands before a role: her husband, the patient, Ross's sister, her best friend."""
+    """Whether an article or owner precedes a role: her husband, the patient, Ross's sister, her best friend."""
     here = [words[i - 1]] if i else []
     here += [words[i - 2]] if i > 1 and not words[i - 1].gap.strip() else []
     return any(w.key in ARTICLES or w.own for w in here)
 
 
 def _describes(words: Sequence[WordToken], i: int) -> bool:
-    """Whether word ``i`` is an article, or an adjective behind one, so that only a noun fits after it."""
+    """Whether word ``i`` is an article, or an adjective after one, so that only a noun can follow."""
     key = words[i].key
     if key in ARTICLES and key != "her" and key != "that":
         return True
@@ -259,7 +260,7 @@ UNCOUNTED_WORDS = word_set("a an the and of in on at to with")
 
 
 def new_words(before: str, after: str) -> list[str]:
-    """The words that are in the new text and not in the old one, articles aside.
+    """Return the words of the new text that the old one does not have, without articles and prepositions.
 
     >>> new_words("Rachel sits by Ross's desk.", "A woman sits by a man's desk.")
     ['woman', 'man']
@@ -271,7 +272,7 @@ def new_words(before: str, after: str) -> list[str]:
 
 
 def count_replacements(pairs: Iterable[tuple[str, str]], limit: int = 12) -> list[tuple[str, int, str]]:
-    """Count the words that replaced names: word, how often, and M, F or N, as in the paper's Table 3.
+    """Count the words that replaced names: word, number, and M, F or N, as in the paper's Table 3.
 
     >>> count_replacements([("Rachel sits.", "A woman sits."), ("Ross and Ann eat.", "Two people eat.")])
     [('woman', 1, 'F'), ('two', 1, 'N'), ('people', 1, 'N')]

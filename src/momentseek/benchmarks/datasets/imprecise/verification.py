@@ -1,10 +1,10 @@
-"""The two checks every rewritten query must pass, whoever rewrote it (TVR-Ranking, section 3.1 and appendix A).
+"""The two checks that every rewritten query must pass (TVR-Ranking, section 3.1 and appendix A).
 
-The meaning must be kept: similarity before and after of at least 0.4 (the paper uses SimCSE; we use the text encoder
-that is installed, else a lexical similarity). For an encoder the names of the original are read as "someone", because
-encoders make much of names: MiniLM puts 3 % of TVR's good rewritings below 0.4 as they are written, and none so.
-And no name may be left: no word whose name score reaches 0.8 (the paper uses Flair; we use the gazetteer's evidence
-and, if asked, spaCy).
+The meaning must be kept: the similarity before and after must be at least 0.4 (the paper uses SimCSE; we use the
+installed text encoder, else a lexical similarity). For an encoder, names in the original are replaced by "someone",
+because names affect encoders strongly: without this, MiniLM gives 3 % of TVR's good rewritings less than 0.4; with it,
+none. And no name may be left, that is, no word with a name score of 0.8 or more (the paper uses Flair; we use the
+gazetteer's evidence and, on request, spaCy).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CERTAIN_NAME_SCORE = 0.8
 Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """Texts before, texts after → one similarity per pair."""
 Recogniser = Callable[[Sequence[str]], Sequence[Sequence[str]]]
-"""Texts → the person names found in each, by a further tool."""
+"""Texts → the names of people found in each, by another tool."""
 
 
 class MissingVectors(MomentseekError):
@@ -49,7 +49,7 @@ class MissingVectors(MomentseekError):
 
 @dataclass(frozen=True, slots=True)
 class RewriteVerdict:
-    """What the checks found in one rewritten query."""
+    """The result of the checks for one rewritten query."""
 
     similarity: float
     names: tuple[str, ...]
@@ -72,7 +72,7 @@ class RewriteVerifier:
     named: float = CERTAIN_NAME_SCORE
     recognise: Recogniser | None = None
     as_written: bool = False
-    """Compare with the original including its names, as the paper does."""
+    """Whether to compare with the original including its names, as the paper does."""
 
     def verify(self, before: Sequence[str], after: Sequence[str], shows: Sequence[str]) -> list[RewriteVerdict]:
         """Check rewritten queries against the originals; one verdict per query.
@@ -91,7 +91,7 @@ class RewriteVerifier:
         return [self._judge(text, similarity.get(i, 1.0), names[i]) for i, text in enumerate(after)]
 
     def names(self, texts: Sequence[str], shows: Sequence[str]) -> list[tuple[str, ...]]:
-        """The names that are left in every text (the second check alone)."""
+        """Return the names left in every text (the second check only)."""
         further = self.recognise(texts) if self.recognise else [()] * len(texts)
         return [
             tuple(dict.fromkeys([*names_left(text, self.gazetteer, show, self.named), *found]))
@@ -122,7 +122,7 @@ def mask_names(text: str, gazetteer: Gazetteer, show: str = "") -> str:
 
 
 def names_left(text: str, gazetteer: Gazetteer, show: str = "", min_score: float = CERTAIN_NAME_SCORE) -> list[str]:
-    """The words of a text that are names with a score of at least ``min_score``, wherever they stand.
+    """Return the words of a text that are names with a score of at least ``min_score``, in any position.
 
     >>> names_left("The Rachel and a man", Gazetteer({}).with_names([("Rachel", "female")]))
     ['Rachel']
@@ -133,7 +133,7 @@ def names_left(text: str, gazetteer: Gazetteer, show: str = "", min_score: float
 
 
 def lexical_similarity(before: Sequence[str], after: Sequence[str]) -> list[float]:
-    """The cosine of the counts of letter triples: needs no model, and knows nothing of meaning.
+    """Return the cosine of the counts of letter triples, which needs no model and ignores meaning.
 
     >>> [round(s, 2) for s in lexical_similarity(["Ross opens the door."] * 2, ["A man opens the door.", "No."])]
     [0.71, 0.1]
@@ -142,7 +142,7 @@ def lexical_similarity(before: Sequence[str], after: Sequence[str]) -> list[floa
 
 
 def encoder_similarity(name: str = "minilm", progress: ShowCount | None = None) -> Similarity:
-    """A similarity by the cosine of a text encoder's sentence vectors; an error if it is not installed.
+    """Return a similarity by the cosine of a text encoder's sentence vectors; an error if it is not installed.
 
     If the encoder is a file of vectors, ``MissingVectors`` names all missing texts at once. Texts are looked up as they
     are, else with single spaces, as in a file with one text per line.
@@ -170,9 +170,9 @@ def encoder_similarity(name: str = "minilm", progress: ShowCount | None = None) 
 
 
 def load_similarity(name: str | None, progress: ShowCount | None = None) -> tuple[Similarity, str, str]:
-    """A similarity by the name of an encoder or ``lexical``; also its name, and a note if it is only a stopgap.
+    """Return the similarity of an encoder's name or ``lexical``, its name, and a note if it is only a fallback.
 
-    Without a name it is the default encoder's, or the lexical one if that is not installed.
+    Without a name, it is the default encoder's, or the lexical one if that is not installed.
     """
     if name == "lexical":
         return lexical_similarity, "lexical", ""
@@ -196,10 +196,10 @@ def _cosine(a: Counter[str], b: Counter[str]) -> float:
 
 
 def spacy_recogniser() -> Recogniser:
-    """Let spaCy find persons whose names are capitalised: a second opinion on what the gazetteer has let through.
+    """Return a function that finds capitalised names of people with spaCy, as a check on the gazetteer.
 
-    On TVR's 8,097 rewritten val descriptions it flags 32, four of them rightly, in 24 s (docs/imprecise.md). An error
-    says so if spaCy or its English model is missing.
+    On TVR's 8,097 rewritten val descriptions it flags 32, four of them correctly, in 24 s
+    (docs/measurements/evaluation.md). Raises an error if spaCy or its English model is missing.
     """
     pipeline = load_spacy("lemmatizer", "parser")
     if pipeline is None:

@@ -1,8 +1,8 @@
-"""Word lists for finding and replacing names, and the words of a query with their places.
+"""Word lists for finding and replacing names, and the words of a query with their positions.
 
-Statistics of the corpus decide what is a name (see ``names``); the lists cover what statistics cannot tell: which
-names are also ordinary words, which words stand before a name, and what a title says about its bearer. They are
-explained in ``word_lists.toml``.
+Statistics of the corpus decide what is a name (see ``names``). The lists cover what statistics cannot show: which names
+are also ordinary words, which words precede a name, and what a title says about a person. They are explained in
+``word_lists.toml``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.resources import files
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The set of the words in a text.
+    """Return the set of the words in a text.
 
     >>> sorted(word_set("a the an"))
     ['a', 'an', 'the']
@@ -34,7 +34,7 @@ PLURAL_TITLES = _by_word(LISTS["plural_titles"])
 NOUN_GENDER = _by_word(LISTS["noun_gender"])
 TITLE_GENDER = {"man": "male", "woman": "female", "priest": "male", "nun": "female"}
 VERBS_BE = {"is": "are", "was": "were", "has": "have", "isn't": "aren't", "wasn't": "weren't", "doesn't": "don't"}
-"""Verbs whose number is put right after names have become "two people" (paper, Table 2, third example)."""
+"""Singular → plural verbs, to correct after names have become "two people" (paper, Table 2, third example)."""
 ABBREVIATIONS = word_set(LISTS["abbreviations"])
 LOWER_TITLES = word_set(LISTS["lower_titles"])
 ROLES = word_set(LISTS["roles"])
@@ -55,7 +55,7 @@ FIRST_NAMES = FEMALE_NAMES | MALE_NAMES | EITHER_NAMES
 
 
 def gender_in_table(name: str) -> str | None:
-    """The gender of a first name: ``"female"``, ``"male"``, or None if it is both or not in the table.
+    """Return the gender of a first name: ``"female"``, ``"male"``, or None if it is both or not in the table.
 
     >>> gender_in_table("Monica"), gender_in_table("ross"), gender_in_table("Robin"), gender_in_table("Beckett")
     ('female', 'male', None, None)
@@ -67,7 +67,7 @@ def gender_in_table(name: str) -> str | None:
 
 
 WORD_PATTERN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?|(?<=Dr\. )\d+")
-"""Words; and a number where a name belongs: Dr. 13."""
+"""Words, and a number in place of a name: Dr. 13."""
 POSSESSIVE = re.compile(r"^(?P<base>.+?)(?P<own>['’][sS]|(?<=[szxSZX])['’])$")
 SENTENCE_END = re.compile(r"[.!?]")
 
@@ -87,7 +87,7 @@ class WordToken:
 
     @property
     def key(self) -> str:
-        """The word in lower case, as word lists hold it."""
+        """The word in lower case, as in the word lists."""
         return self.text.lower()
 
     @property
