@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import inspect
+import re
+from collections.abc import Callable
 from pathlib import Path
 from pkgutil import iter_modules
 
 import pytest
-from api_reference import SECTIONS, reference, signature_of
 
 import momentseek
 
@@ -47,6 +48,20 @@ FUNCTIONS = {
 }
 
 
+class Verbatim(str):
+    """An annotation that is printed as it is written in the source."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def signature_of(function: Callable[..., object]) -> str:
+    """The parameters of a function, their types as the source has them."""
+    signature = inspect.signature(function)
+    parameters = [each.replace(annotation=Verbatim(each.annotation)) for each in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=Verbatim(signature.return_annotation)))
+
+
 def test_these_names_are_public_and_no_others() -> None:
     assert set(momentseek.__all__) == {*CLASSES, *FUNCTIONS, "__version__"}
     assert dir(momentseek) == sorted(momentseek.__all__)
@@ -64,12 +79,8 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_every_public_name_is_on_the_page_of_the_api_once() -> None:
-    listed = [name for names in SECTIONS.values() for name in names]
+    listed = re.findall(r"^::: momentseek\.(\w+)$", PAGE.read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(set(momentseek.__all__) - {"__version__"})
-
-
-def test_the_page_of_the_api_is_up_to_date() -> None:
-    assert PAGE.read_text() == reference(), "write it anew: python tools/api_reference.py > docs/api.md"
 
 
 @pytest.mark.parametrize("name", sorted({*CLASSES, *FUNCTIONS}))

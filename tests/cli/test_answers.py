@@ -1,4 +1,4 @@
-"""``momentseek answers``, and a model's answers as one more system in ``evaluate`` and ``compare``."""
+"""``momentseek answers``, and a model's answers as a system in ``evaluate`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_units_of_the_model(momentseek: Any, folder: Path) -> None:
     assert found["table"][3]["means"] == "12–18 s"
 
 
-def test_answers_are_one_more_system(momentseek: Any, folder: Path) -> None:
+def test_answers_are_accepted_as_a_system(momentseek: Any, folder: Path) -> None:
     done = momentseek("evaluate", "answers.jsonl", "-t", "truth.jsonl", "-m", "mIoU", "-m", "FalseAlarm", cwd=folder)
     assert (done.returncode, "count such queries as 0 (--missing zero)" in done.stderr) == (2, True)
     done = momentseek(

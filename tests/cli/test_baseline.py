@@ -49,7 +49,7 @@ def test_runs_can_be_evaluated(momentseek, name):
     assert read_run("run.jsonl").query_ids == ("A:0", "A:1")
 
 
-def test_settings_are_said(momentseek):
+def test_settings_are_printed(momentseek):
     arguments = ("--train", "train.json", "--test", "test.json", "--samples", "20", "--top", "3", "--seed", "4")
     result = momentseek("baseline", "bias-based", *arguments, "--out", "run.jsonl.gz", "--json")
     assert json.loads(result.stdout) == {
@@ -84,7 +84,7 @@ def test_other_formats_and_durations_from_a_list(momentseek, tmp_path):
         (["predict-all", "--test", "sta.txt", "--out", "r.jsonl"], r"duration of video A is unknown; .*--videos"),
         (["chance", "--test", "test.json", "--out", "r.json"], "say which format to write"),
         (["chance", "--test", "test.json", "--out", "r.json", "--to", "csv"], "cannot be written as 'csv'"),
-        (["chance", "--test", "test.json", "--out", "train.json"], "is there already"),
+        (["chance", "--test", "test.json", "--out", "train.json"], "already exists"),
         (["chance", "--test", "test.json", "--out", "test.json", "--force"], "is an input of this command"),
         (["chance", "--train", "nope.json", "--test", "test.json", "--out", "r.jsonl"], "chance learns nothing"),
         (["chance", "--bandwidth", "0.1", "--test", "test.json", "--out", "r.jsonl"], "has no density"),

@@ -48,7 +48,7 @@ def test_formats_and_convert(momentseek, folder, tmp_path):
     assert len(found["annotations"]) == 16
 
 
-def test_captions_of_another_split_are_refused_in_a_sentence(momentseek, folder, tmp_path):
+def test_rejects_captions_of_another_split(momentseek, folder, tmp_path):
     (tmp_path / "other.jsonl").write_text('{"clip_id": 9, "descs": [{"desc": "a dog"}]}\n')
     done = momentseek("evaluate", tmp_path / "other.jsonl", "-t", folder / "references.jsonl")
     assert done.returncode == 2

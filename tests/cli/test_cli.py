@@ -10,7 +10,7 @@ from momentseek.cli import ALIASES, SECTIONS, cli
 from momentseek.cli.groups import option_names
 
 
-def test_help_lists_every_command_by_topic_and_every_command_helps(momentseek):
+def test_every_command_is_listed_by_topic_and_has_help(momentseek):
     top = momentseek("--help")
     assert top.returncode == 0
     text = " ".join(top.stdout.split())
@@ -28,6 +28,13 @@ def test_former_names_of_commands_still_work(momentseek):
     assert momentseek("text", "--help").stdout == momentseek("ocr", "show", "--help").stdout
     for name in ALIASES:
         assert f"  {name} " not in momentseek("--help").stdout
+
+
+def test_former_names_of_commands_print_the_current_ones(momentseek):
+    for former, present in ALIASES.items():
+        shown = momentseek(former, "--help").stderr
+        assert shown.startswith(f"momentseek: `{former}` is now `{' '.join(present)}`;")
+        assert shown.count("\n") == 1
 
 
 def test_every_option_of_the_first_command_line_still_works():
@@ -49,7 +56,7 @@ def test_version(momentseek):
     assert momentseek("--version").stdout == f"momentseek {package.__version__}\n"
 
 
-def test_a_mistyped_verb_gets_a_suggestion(momentseek):
+def test_mistyped_command_gets_a_suggestion(momentseek):
     result = momentseek("evalute")
     assert result.returncode == 2
     assert "Did you mean 'evaluate'?" in result.stderr
@@ -61,13 +68,13 @@ def test_help_and_version_import_no_numpy():
         assert loaded & {"numpy", "orjson"} == set()
 
 
-def test_the_command_of_a_search_imports_no_heavy_package():
+def test_search_imports_no_heavy_package():
     heavy = {"torch", "av", "PIL", "matplotlib", "pyarrow", "h5py", "fastapi", "ray", "onnxruntime", "fsspec", "httpx"}
     assert modules_after("import momentseek.cli.search") & heavy == set()
 
 
 def modules_after(code: str) -> set[str]:
-    """What a fresh process has imported after it has run some code."""
+    """Return the modules that a fresh process has imported after running some code."""
     code = f"import sys\n{code}\nprint('\\0', *sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(result.stdout.split("\0")[1].split())
@@ -83,7 +90,7 @@ def test_searching_and_evaluating_never_import_torch_scipy_or_pandas(root):
     assert result.stdout == "[]\n"
 
 
-def test_a_failing_process_says_so(root):
+def test_failing_process_exits_with_an_error(root):
     result = subprocess.run([sys.executable, "-m", "momentseek", "evalute"], cwd=root, capture_output=True, check=False)
     assert result.returncode == 2
 
@@ -109,13 +116,13 @@ def test_measures_are_listed(momentseek):
     assert "tvr-ranking" in result.stdout
 
 
-def test_a_closed_pipe_is_no_error(root):
+def test_closed_pipe_is_no_error(root):
     command = f"{sys.executable} -m momentseek measures | head -1"
     result = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=False)
     assert result.stderr == ""
 
 
-def test_it_is_no_error_if_nobody_reads_the_output():
+def test_unread_output_is_no_error():
     reader, writer = os.pipe()
     os.close(reader)
     try:

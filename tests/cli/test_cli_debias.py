@@ -31,7 +31,7 @@ def debias(*arguments: object) -> Result:
     return CliRunner().invoke(cli, ["debias", *map(str, arguments)])
 
 
-def test_models_are_trained_once_and_stand_beside_blind_baselines(films: Path, tmp_path: Path) -> None:
+def test_models_are_trained_once_and_compared_with_baselines(films: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     asked = ["tan2d", "ours=mdd[confounders=L, tree=false]", "--data", films, "--out", out, *SETTINGS]
     result = debias(*asked, "--seeds", 1, "--baseline-seeds", 1)
@@ -55,9 +55,7 @@ def test_models_are_trained_once_and_stand_beside_blind_baselines(films: Path, t
     assert two["ood"] == {"mean": one["ood"]["mean"], "sd": 0.0, "count": 2}
 
 
-def test_ctrl_c_stops_and_the_same_command_goes_on(
-    films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_command_continues_after_ctrl_c(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(self: TrainingLine, progress: TrainingProgress) -> None:
         if progress.step == 1:
             signal.raise_signal(signal.SIGINT)
@@ -120,7 +118,7 @@ def test_predictions_from_elsewhere_need_no_torch(films: Path, tmp_path: Path) -
     ],
     ids=["nothing", "no-data", "no-truth", "setting", "folder-twice", "split", "checkpoint", "truths-twice"],
 )
-def test_what_cannot_be_compared_is_one_sentence(arguments: list[str], what: str, films: Path, tmp_path: Path) -> None:
+def test_incomparable_models_are_one_sentence(arguments: list[str], what: str, films: Path, tmp_path: Path) -> None:
     places = {"FILMS": str(films), "OUT": str(tmp_path / "out")}
     result = debias(*(places.get(a, a) for a in arguments))
     assert result.exception is not None

@@ -1,4 +1,4 @@
-"""``momentseek import-checkpoint``: public weights in, a run that the other commands take out."""
+"""``momentseek import-checkpoint``: converts public weights to a run for other commands."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_import_predict_export(momentseek: Any, tmp_path: Path) -> None:
     done = run(*arguments, "--set", "max_clips=8", "--set", "as=official")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("wrote run: mmn with ")
-    assert "note: settings that the weights do not tell are the authors': longest=8, stride=1, power=0.5" in done.stderr
+    assert "do not follow from the weights are the authors': longest=8, stride=1, power=0.5" in done.stderr
     assert "1 tensors have no place in the model, such as text_encoder.bert.embeddings.weight" in done.stderr
 
     again = run(*arguments)
     assert again.returncode == 2
-    assert "holds a training run already" in again.stderr
+    assert "already holds a training run" in again.stderr
     told = json.loads(run(*arguments, "--force", "--json").stdout)
     assert told["settings"]["max_clips"] == told["assumed"]["max_clips"] == 16
 

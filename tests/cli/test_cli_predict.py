@@ -39,7 +39,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(cli, [str(a) for a in arguments])
 
 
-def test_a_run_is_what_the_model_predicts(simulated: Path, trained: Path, tmp_path: Path) -> None:
+def test_run_equals_the_models_predictions(simulated: Path, trained: Path, tmp_path: Path) -> None:
     target = tmp_path / "test.jsonl"
     result = run("predict", trained, "--data", simulated, "--split", "test", "--out", target, "--json", "-q")
     assert result.exit_code == 0, result.output
@@ -62,7 +62,7 @@ def test_other_tasks(simulated: Path, trained: Path, tmp_path: Path, task: str, 
     assert formats.read_run(target).counts.max() <= most
 
 
-def test_another_models_videos_are_searched(simulated: Path, trained: Path, tmp_path: Path) -> None:
+def test_searches_another_models_videos(simulated: Path, trained: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     base = ["predict", trained, "--data", simulated, "--split", "val"]
     assert run(*base, "--task", "VR", "-k", 2, "--out", first).exit_code == 0
@@ -73,7 +73,7 @@ def test_another_models_videos_are_searched(simulated: Path, trained: Path, tmp_
         assert {found.videos[v] for v in found.video[found.rows(query)]} <= searched
 
 
-def test_mistakes_are_one_sentence(simulated: Path, trained: Path, tmp_path: Path) -> None:
+def test_errors_are_one_sentence(simulated: Path, trained: Path, tmp_path: Path) -> None:
     def error(*arguments: object) -> str:
         result = run("predict", *arguments)
         assert isinstance(result.exception, MomentseekError), result.output
@@ -88,17 +88,17 @@ def test_mistakes_are_one_sentence(simulated: Path, trained: Path, tmp_path: Pat
     assert "say which format to write" in error(trained, *base, tmp_path / "x.xyz")
     assert not target.exists()
     target.write_text("mine")
-    assert "is there already" in error(trained, *base, target)
+    assert "already exists" in error(trained, *base, target)
 
 
-def test_data_of_another_encoder_are_refused(trained: Path, tmp_path: Path) -> None:
+def test_rejects_data_of_another_encoder(trained: Path, tmp_path: Path) -> None:
     simulate(tmp_path / "other", SimulationSettings(videos=16, queries=30, seed=0, video_dim=10, text_dim=8))
     result = run("predict", trained, "--data", tmp_path / "other", "--split", "test", "--out", tmp_path / "x.jsonl")
     assert "video features have 10 columns" in str(result.exception)
 
 
-def test_predicting_and_evaluating_give_what_the_report_says(simulated: Path, tmp_path: Path) -> None:
-    """With the default number of predictions, as deep as the run's own measures look, and the default protocol."""
+def test_predict_and_evaluate_match_the_report(simulated: Path, tmp_path: Path) -> None:
+    """With the default number of predictions (the depth of the run's own measures) and the default protocol."""
     names = ["R@1[IoU>=0.3]", "R@100[IoU>=0.3]", "NDCG@20[IoU>=0.3]", "NDCG@40[IoU>=0.3]"]
     settings = ["hidden=8", "heads=2", "steps=1", "batch=4", "train=train_top01", "test=test", f"report={names}"]
     with Data.open(simulated) as data:
@@ -121,7 +121,7 @@ def test_predicting_and_evaluating_give_what_the_report_says(simulated: Path, tm
 
 
 @pytest.mark.parametrize("task", ["VR", "SVMR"])
-def test_videos_are_refused_where_none_are_searched(simulated: Path, trained: Path, tmp_path: Path, task: str) -> None:
+def test_rejects_videos_for_tasks_without_search(simulated: Path, trained: Path, tmp_path: Path, task: str) -> None:
     target = tmp_path / "x.jsonl"
     base = ["predict", trained, "--data", simulated, "--split", "val", "--out", target, "--task", task]
     result = run(*base, "--videos", tmp_path / "nowhere.jsonl")
@@ -129,7 +129,7 @@ def test_videos_are_refused_where_none_are_searched(simulated: Path, trained: Pa
     assert not target.exists()
 
 
-def test_a_model_that_ranks_no_videos_is_not_asked_to(simulated: Path, trained: Path, tmp_path: Path) -> None:
+def test_rejects_vr_with_a_model_that_ranks_no_videos(simulated: Path, trained: Path, tmp_path: Path) -> None:
     settings = ["hidden=8", "videos=4", "steps=1", "batch=4", "train=train_top01", "report=[]"]
     settings.append(f"first_stage={trained}")
     with Data.open(simulated) as data:
@@ -142,7 +142,7 @@ def test_a_model_that_ranks_no_videos_is_not_asked_to(simulated: Path, trained: 
     assert result.exit_code == 0, result.output
 
 
-def test_a_first_stage_for_other_features_is_refused(simulated: Path, trained: Path, tmp_path: Path) -> None:
+def test_rejects_a_first_stage_with_other_features(simulated: Path, trained: Path, tmp_path: Path) -> None:
     other = configure({}, "xml", ["hidden=8", "heads=2"])
     save_checkpoint(tmp_path / "other.safetensors", build("xml", other.settings, Dims(8, 10, 8)), other, "", 0, None)
     target = tmp_path / "x.jsonl"

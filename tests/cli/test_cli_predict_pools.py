@@ -1,4 +1,4 @@
-"""MVMR as a user measures it: predict each query's pool, evaluate by the protocol, with one model or two."""
+"""MVMR end to end: predict in each query's pool and evaluate by the protocol, with one model or two."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def checkpoint(films: Path, out: Path, name: str, *settings: str) -> Path:
-    """A model with random weights, as training would leave it after no step."""
+    """A model with random weights, like a training run without any step."""
     config = configure({}, name, [*SMALL, "fit=stretch", "modalities=video", "task=SVMR", "report=[]", *settings])
     torch.manual_seed(0)
     save_checkpoint(out, build(name, config.settings, Dims(12, 16, None)), config, "", 0, None)
@@ -67,10 +67,8 @@ def searched(run_file: Path) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("model", ["mmn", "tan2d"])
-def test_pools_are_predicted_and_measured(
-    films: Path, tmp_path: Path, model: str, request: pytest.FixtureRequest
-) -> None:
-    """Though the models were trained for known videos."""
+def test_predicts_and_evaluates_pools(films: Path, tmp_path: Path, model: str, request: pytest.FixtureRequest) -> None:
+    """Even though the models were trained for known videos."""
     target = tmp_path / "mvmr.jsonl"
     weights = request.getfixturevalue(model)
     result = run("predict", weights, "--data", films, "--split", "mvmr", "--out", target, "--json", "-q")
@@ -93,8 +91,8 @@ def test_pools_are_predicted_and_measured(
     )
 
 
-def test_a_second_model_searches_the_first_ones_videos(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
-    """A checkpoint, the videos it ranks, and the moments it finds in the pools name the same videos."""
+def test_second_model_searches_the_first_models_videos(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
+    """A checkpoint, its ranked videos, and the moments it finds in the pools give the same videos."""
     base = ["--data", films, "--split", "mvmr"]
     videos, moments = tmp_path / "videos.jsonl", tmp_path / "moments.jsonl"
     assert run("predict", mmn, *base, "--task", "VR", "--out", videos).exit_code == 0
@@ -132,7 +130,7 @@ def test_queries_with_fewer_videos_are_counted(films: Path, mmn: Path, tan2d: Pa
     assert f"note: {len(lists):,} of {len(lists):,} queries searched fewer than 9 videos: the pool had" in result.stderr
 
 
-def test_the_whole_corpus_can_be_asked_for(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
+def test_whole_corpus_option(films: Path, mmn: Path, tan2d: Path, tmp_path: Path) -> None:
     base = ["--data", films, "--split", "mvmr", "--whole-corpus"]
     target = tmp_path / "all.jsonl"
     result = run("predict", mmn, *base, "--out", target, "--json", "-q")
@@ -147,13 +145,13 @@ def test_the_whole_corpus_can_be_asked_for(films: Path, mmn: Path, tan2d: Path, 
     assert result.exit_code == 0, result.output
 
 
-def test_how_many_videos_is_no_question_where_they_are_known(films: Path, mmn: Path, tmp_path: Path) -> None:
+def test_rejects_first_if_videos_are_known(films: Path, mmn: Path, tmp_path: Path) -> None:
     base = ["--data", films, "--split", "mvmr", "--out", tmp_path / "x.jsonl"]
     assert "leave out --first" in str(run("predict", mmn, *base, "--task", "SVMR", "--first", 2).exception)
 
 
 def test_training_measures_pools_too(films: Path, mmn: Path) -> None:
-    """A model is chosen by what it finds in the pools, if these are what it is validated on."""
+    """A model that is validated on pools is selected by its results in the pools."""
     found = load_checkpoint(mmn)
     measure = "R@5[IoU>=0.3]"
     config = configure({}, "mmn", [*SMALL, "space=8", "task=VCMR", "validate=mvmr", f"measure={measure}", "report=[]"])

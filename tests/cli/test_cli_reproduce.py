@@ -28,7 +28,7 @@ def test_tables_and_rows_are_listed() -> None:
     assert "TSP-PRL" in reproduce("debiased-2", "--list").stdout
 
 
-def test_a_table_is_printed_and_written_in_every_form(films: Path, tmp_path: Path) -> None:
+def test_table_is_printed_and_written_in_every_format(films: Path, tmp_path: Path) -> None:
     asked = ["debiased-2", "--data", films, "--out", tmp_path, "--rows", "bias-based,tan2d", "--seeds", 1, "--steps", 2]
     small = ["--set", "hidden=8", "--set", "batch=8"]
     result = reproduce(*asked, *small, "--markdown")

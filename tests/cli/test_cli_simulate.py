@@ -13,7 +13,7 @@ from momentseek.measuring.formats import read_truth
 SMALL = ["simulate", "--videos", "12", "--queries", "20"]
 
 
-def test_it_prints_tables_and_writes_the_folder(tmp_path: Path) -> None:
+def test_prints_tables_and_writes_the_folder(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, [*SMALL, "--out", str(tmp_path / "x")], catch_exceptions=False)
     assert done.exit_code == 0
     assert "NDCG@20[IoU>=0.5] on val (simulated)" in done.stdout
@@ -32,7 +32,7 @@ def test_json_report(tmp_path: Path) -> None:
     assert world["fingerprint"] == report["fingerprint"]
 
 
-def test_a_full_folder_is_refused_before_any_work(tmp_path: Path) -> None:
+def test_non_empty_folder_is_refused_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("kept")
     with pytest.raises(MomentseekError, match="is not empty"):
         CliRunner().invoke(cli, [*SMALL, "--out", str(tmp_path)], catch_exceptions=False)
@@ -41,7 +41,7 @@ def test_a_full_folder_is_refused_before_any_work(tmp_path: Path) -> None:
     assert (tmp_path / "data.toml").exists()
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_rejects_a_file_as_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MomentseekError, match="is a file"):
         CliRunner().invoke(cli, [*SMALL, "--out", str(tmp_path / "file")], catch_exceptions=False)

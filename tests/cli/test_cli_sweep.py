@@ -14,7 +14,7 @@ from momentseek.cli.progress import TrainingLine
 from momentseek.models.training.folder import TrainingProgress
 
 
-def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
+def test_sweep_makes_one_table_and_skips_finished_runs(tmp_path: Path) -> None:
     simulate(tmp_path / "data", SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     settings = [f"--set={s}" for s in ("hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40")]
     arguments = ["sweep", "xml", "--data", str(tmp_path / "data"), "--train", "train_top01", "--train", "train_top20"]
@@ -32,7 +32,7 @@ def test_a_sweep_makes_one_table_and_skips_what_is_done(tmp_path: Path) -> None:
     assert {p.name for p in (tmp_path / "sweep").iterdir()} == {"xml", "table.csv", "table.json", "table.md"}
 
 
-def test_the_table_shows_every_measure_that_a_run_was_chosen_by(tmp_path: Path) -> None:
+def test_table_shows_every_selection_measure(tmp_path: Path) -> None:
     simulate(tmp_path / "data", SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     settings = ["hidden=8", "heads=2", "steps=1", "batch=6", "max_clips=40"]
     settings.append('report=["R@1[IoU>=0.5]", "NDCG@20[IoU>=0.5]"]')
@@ -46,9 +46,7 @@ def test_the_table_shows_every_measure_that_a_run_was_chosen_by(tmp_path: Path) 
     assert header in (tmp_path / "sweep" / "table.md").read_text()
 
 
-def test_ctrl_c_while_a_report_is_measured_stops_and_the_sweep_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sweep_resumes_after_ctrl_c_during_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(self: TrainingLine, progress: TrainingProgress) -> None:
         if progress.step == 1 and progress.doing == "validated":
             signal.raise_signal(signal.SIGINT)

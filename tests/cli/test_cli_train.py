@@ -34,7 +34,7 @@ def error(*arguments: object) -> str:
     return str(result.exception)
 
 
-def test_a_model_is_trained_and_says_how_it_goes(simulated: Path, tmp_path: Path) -> None:
+def test_trains_a_model_with_progress(simulated: Path, tmp_path: Path) -> None:
     result = run("train", "xml", "--data", simulated, "--out", tmp_path / "run", *SMALL)
     assert result.exit_code == 0, result.output
     assert "training with the preset simulation" in result.stderr
@@ -44,7 +44,7 @@ def test_a_model_is_trained_and_says_how_it_goes(simulated: Path, tmp_path: Path
     assert "NDCG@20[IoU>=0.5]" in result.stdout
     assert "a simulation" in result.stdout
     assert (tmp_path / "run" / "best.safetensors").is_file()
-    assert "holds a training run already" in error(
+    assert "already holds a training run" in error(
         "train", "xml", "--data", simulated, "--out", tmp_path / "run", *SMALL
     )
     again = run("train", "xml", "--data", simulated, "--out", tmp_path / "run", "--force", "--json", "-q", *SMALL)
@@ -52,7 +52,9 @@ def test_a_model_is_trained_and_says_how_it_goes(simulated: Path, tmp_path: Path
     assert again.stderr == ""
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_saves_and_says_how_to_continue(
+    simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(self: TrainingLine, progress: TrainingProgress) -> None:
         if progress.step == 1 and progress.doing == "training":
             signal.raise_signal(signal.SIGINT)
@@ -74,7 +76,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(simulated: Path, tmp_path: Path, mon
     assert not (tmp_path / "other").exists()
 
 
-def test_a_run_goes_on_from_another_folder(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_continues_from_another_folder(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "run"
     monkeypatch.chdir(simulated.parent)
     assert run("train", "xml", "--data", simulated.name, "--out", out, "-q", *SMALL).exit_code == 0
@@ -84,7 +86,7 @@ def test_a_run_goes_on_from_another_folder(simulated: Path, tmp_path: Path, monk
     assert json.loads(result.stdout)["steps"] == 3
 
 
-def test_a_best_of_nothing_is_still_the_best(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_score_of_zero_is_kept(simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("momentseek.models.training.prediction.Validation.value", lambda *_: 0.0)
     result = run("train", "xml", "--data", simulated, "--out", tmp_path / "run", *SMALL)
     assert "best NDCG@20[IoU>=0.5] 0.0000 at step 1" in result.stderr
@@ -109,7 +111,7 @@ def test_models_presets_and_settings_are_listed() -> None:
     assert "model.hidden" in run("train", "xml", "--list").stdout
 
 
-def test_mistakes_are_one_sentence(simulated: Path, tmp_path: Path) -> None:
+def test_errors_are_one_sentence(simulated: Path, tmp_path: Path) -> None:
     assert "(--data)" in error("train", "xml")
     assert "no model is named" in error("train", "--data", simulated)
     assert "there is no model 'xlm'" in error("train", "xlm", "--data", simulated)
@@ -119,7 +121,7 @@ def test_mistakes_are_one_sentence(simulated: Path, tmp_path: Path) -> None:
     assert "holds no training run" in error("train", "--resume", tmp_path)
 
 
-def test_crocs_second_stage_begins_from_the_first_by_train_seeds_and_sweep(simulated: Path, tmp_path: Path) -> None:
+def test_crocs_second_stage_starts_from_the_first(simulated: Path, tmp_path: Path) -> None:
     small = ("hidden=8", "space=8", "map_layers=1", "max_clips=6", "longest=6", "fit=stretch", "modalities=video",
              "steps=1", "batch=6", "task=SVMR", "train=train_top01", "measure=R@1[IoU>=0.5]", "report=[]")  # fmt: skip
     shared = ["--data", simulated, "-q", *(f"--set={s}" for s in small)]
@@ -139,6 +141,6 @@ def test_crocs_second_stage_begins_from_the_first_by_train_seeds_and_sweep(simul
     assert json.loads(again.stdout)["steps"] == 2
 
 
-def test_scoring_says_how_far_it_is() -> None:
+def test_scoring_shows_progress() -> None:
     scoring = TrainingProgress(0, 9, 0.0, {}, None, None, 0.0, 0.0, "scoring", 0.254)
     assert sentence(scoring).endswith("negatives: 25%")

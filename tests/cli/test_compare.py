@@ -19,7 +19,7 @@ QUERIES = 40
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A truth in TVR-Ranking's form and three systems, of which the first two find most moments."""
+    """A truth in TVR-Ranking's format and three systems, of which the first two find most moments."""
     where = tmp_path_factory.mktemp("compare")
     truth = [
         {
@@ -160,7 +160,7 @@ def test_help_has_an_example(momentseek: Callable[..., Any]) -> None:
     assert "momentseek compare ours.json theirs.json --truth test.json" in momentseek("compare", "--help").stdout
 
 
-def test_labels_take_as_many_folders_as_tell_the_files_apart() -> None:
+def test_labels_include_folders_until_unique() -> None:
     assert short_labels(["a/x.json", "a/y.jsonl.gz"]) == ["x", "y"]
     assert short_labels(["a/x.json", "b/x.json", "b/y.json"]) == ["a/x", "b/x", "y"]
     assert short_labels(["1/a/x.json", "2/a/x.json"]) == ["1/a/x", "2/a/x"]
@@ -177,7 +177,7 @@ def test_seeds_of_a_system_are_found_by_a_pattern(folder: Path) -> None:
     asked = ["--truth", str(folder / "truth.json"), "-m", "NDCG@10[IoU>=0.5]", "--power"]
     result = CliRunner().invoke(cli, ["compare", *runs, *asked])
     assert result.exit_code == 0, result.output
-    assert "2 seeds per system, t-test over queries and seeds" in result.stdout
+    assert "2 seeds per system, t-test over videos and seeds" in result.stdout
     assert "smallest findable" in result.stdout
     alone = compare(folder, "-m", "NDCG@10[IoU>=0.5]", "--cluster", "none", runs=("good", "poor"))
     assert "40 queries, paired" in alone.stdout

@@ -1,4 +1,4 @@
-"""The settings file: what is set counts, after flags and the environment; what nobody knows is refused."""
+"""The settings file: settings apply after flags and the environment; unknown keys are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_setting_is_kept_shown_and_forgotten(momentseek: Callable[..., Any], config: Path) -> None:
+def test_setting_is_stored_shown_and_removed(momentseek: Callable[..., Any], config: Path) -> None:
     assert "nothing is set" in momentseek("config", "list").stderr
     assert momentseek("config", "set", "search.k", "7").returncode == 0
     assert momentseek("config", "set", "serve.folder", "/tmp", "/").returncode == 0
@@ -55,7 +55,7 @@ def test_a_setting_is_kept_shown_and_forgotten(momentseek: Callable[..., Any], c
         (("models.name", "x"), "there is no setting"),
     ],
 )
-def test_what_no_option_takes_is_refused(
+def test_rejects_values_that_no_option_accepts(
     momentseek: Callable[..., Any], config: Path, given: tuple[str, ...], why: str
 ) -> None:
     done = momentseek("config", "set", *given)
@@ -75,9 +75,7 @@ def test_what_no_option_takes_is_refused(
         ("library = \n", "cannot be read as TOML"),
     ],
 )
-def test_a_file_with_mistakes_stops_the_command(
-    momentseek: Callable[..., Any], config: Path, text: str, why: str
-) -> None:
+def test_invalid_file_stops_the_command(momentseek: Callable[..., Any], config: Path, text: str, why: str) -> None:
     config.parent.mkdir()
     config.write_text(text)
     done = momentseek("search", "a dog")
@@ -86,7 +84,7 @@ def test_a_file_with_mistakes_stops_the_command(
     assert str(config) in done.stderr
 
 
-def test_a_flag_beats_the_environment_which_beats_the_file(
+def test_flag_overrides_environment_overrides_file(
     momentseek: Callable[..., Any], config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert "has no library; make one with: momentseek add FOLDER\n" in momentseek("status").stderr
@@ -114,9 +112,7 @@ def test_settings_of_commands_under_a_noun_and_by_former_names(momentseek: Calla
     assert "did you mean 'ocr.run.every'?" in momentseek("config", "set", "ocr.every", "2").stderr
 
 
-def test_an_encoder_in_the_settings_is_for_new_libraries(
-    momentseek: Callable[..., Any], config: Path, tmp_path: Path
-) -> None:
+def test_encoder_setting_applies_to_new_libraries(momentseek: Callable[..., Any], config: Path, tmp_path: Path) -> None:
     LibraryStore.open(tmp_path / "momentseek" / "default", create=True).close()
     momentseek("config", "set", "add.encoder", "file:/nowhere")
     (tmp_path / "films").mkdir()
@@ -124,7 +120,7 @@ def test_an_encoder_in_the_settings_is_for_new_libraries(
     assert "/nowhere" in momentseek("add", tmp_path / "films", "--library", "new").stderr
 
 
-def test_a_password_is_for_its_owner_alone(momentseek: Callable[..., Any], config: Path) -> None:
+def test_password_is_private(momentseek: Callable[..., Any], config: Path) -> None:
     said = momentseek("config", "set", "serve.database", "postgresql://ann:secret@db/films")
     assert config.stat().st_mode & 0o777 == 0o600
     shown = [said, momentseek("config", "list"), momentseek("config", "list", "--json")]

@@ -52,15 +52,15 @@ def test_queries_regrouped_by_video_keep_their_ids(momentseek, tmp_path):
     }
 
 
-def test_what_is_not_carried_is_said(momentseek, tmp_path):
+def test_reports_what_the_format_cannot_store(momentseek, tmp_path):
     row = {"query_id": "my id", "video": "a", "start": 0.0, "end": 1.0, "relevance": 1, "duration": 9.0, "type": "v"}
     (tmp_path / "t.jsonl").write_text(json.dumps(row))
     result = momentseek("convert", "t.jsonl", "t.txt")
-    assert "not carried by charades-sta: query ids (my id became a:0); durations; the field 'type'" in result.stderr
+    assert "not stored in charades-sta: query ids (my id became a:0); durations; the field 'type'" in result.stderr
 
 
 def test_existing_files_are_safe(momentseek, tmp_path):
-    with pytest.raises(MomentseekError, match=r"is there already; .*--force"):
+    with pytest.raises(MomentseekError, match=r"already exists; .*--force"):
         raise momentseek("convert", "submission.json", "sta.txt", "--to", "spr").exception
     assert (tmp_path / "sta.txt").read_text() == TRUTH
     assert momentseek("convert", "sta.txt", "videos.json", "--to", "native", "--force").exit_code == 0
@@ -82,12 +82,12 @@ def test_json(momentseek):
     }
 
 
-def test_a_task_of_a_submission(momentseek, tmp_path):
+def test_task_of_a_submission(momentseek, tmp_path):
     assert momentseek("convert", "submission.json", "all.jsonl").exit_code == 0
     assert (tmp_path / "all.jsonl").read_text().count("VR") == 1
     result = momentseek("convert", "submission.json", "one.json", "--to", "tvr-ranking", "--task", "VCMR")
     assert "wrote one.json: tvr-ranking-predictions" in result.stderr
-    assert "not carried by tvr-ranking-predictions: the queries' words" in result.stderr
+    assert "not stored in tvr-ranking-predictions: the queries' words" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_formats_lists_all(momentseek):
     assert {e["name"] for e in entries} == set(FORMATS)
 
 
-def test_formats_says_what_a_file_is(momentseek, tmp_path):
+def test_formats_describes_a_file(momentseek, tmp_path):
     (tmp_path / "odd.json").write_text("{}")
     result = momentseek("formats", "sta.txt", "submission.json", "videos.json", "odd.json")
     assert result.exit_code == 2
@@ -156,7 +156,7 @@ def test_tacos_in_seconds_is_read_back_in_seconds(momentseek, tmp_path):
     assert tall.exit_code == 0
 
 
-def test_what_would_be_taken_for_another_format_is_refused(momentseek, tmp_path):
+def test_rejects_output_that_looks_like_another_format(momentseek, tmp_path):
     entry = {"timestamps": [[14, 29]], "sentences": ["He cuts."], "fps": 29.4, "num_frames": 294}
     (tmp_path / "tacos.json").write_text(json.dumps({"s1-d2.avi": entry}))
     with pytest.raises(MomentseekError, match="as tacos-tall this would be taken for activitynet"):

@@ -15,7 +15,7 @@ from momentseek.measuring.formats import read_captions
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with simulated data and a captioner that was trained on them for two steps, by the command line."""
+    """A folder with simulated data, and a captioner trained on them for two steps with the command line."""
     here = tmp_path_factory.mktemp("described")
     simulate(here / "data", SimulationSettings(videos=10, queries=20, seed=0, video_dim=8, text_dim=8))
     small = ["hidden=8", "heads=2", "feedforward=8", "word_dim=4", "layers=1", "batch=16", "steps=2"]
@@ -28,7 +28,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: object) -> tuple[str, str]:
-    """What the command prints, and what it says, be it the sentence of its error."""
+    """Return what the command prints on stdout and stderr, including its error."""
     done = CliRunner().invoke(cli, ["describe", *map(str, arguments)])
     if isinstance(done.exception, MomentseekError):
         return done.stdout, str(done.exception)
@@ -67,13 +67,13 @@ def test_captions_are_printed_as_lines_and_as_json(trained: Path) -> None:
         (["--split", "tvc_test", "--to", "tvc"], "--to is the format of a file"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(arguments: list[str], what: str, trained: Path) -> None:
+def test_errors_are_one_sentence(arguments: list[str], what: str, trained: Path) -> None:
     out, said = run(trained / "mmt", "--data", trained / "data", *arguments)
     assert (out, len(said.splitlines())) == ("", 1)
     assert what in said
 
 
-def test_a_captioner_is_exported_by_the_same_command_as_other_models(trained: Path, tmp_path: Path) -> None:
+def test_captioner_export(trained: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["export", str(trained / "mmt"), "--out", str(tmp_path / "out"), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["difference"] < 1e-4

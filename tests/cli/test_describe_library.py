@@ -1,4 +1,4 @@
-"""``describe --model``, as a person uses it: by a server on this machine, and by a small MMT that was exported."""
+"""``describe --model`` end to end: with a local server, and with a small exported MMT."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_scenes_are_described_found_and_marked(momentseek: Callable[..., Any], l
     assert hit["described"][0]["described_by"].startswith("eye at ")
 
 
-def test_an_exported_captioner_describes_a_library_of_its_vectors_only(
+def test_exported_captioner_needs_a_library_with_its_vectors(
     momentseek: Callable[..., Any], library: Path, tmp_path: Path
 ) -> None:
     torch = pytest.importorskip("torch")
@@ -92,7 +92,7 @@ def test_an_exported_captioner_describes_a_library_of_its_vectors_only(
         (["--model", "x", "--video", "zoo.mp4", "--at", "9-12"], "ends at 3.0 s"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(
+def test_contradictory_options_are_one_sentence(
     momentseek: Callable[..., Any], library: Path, arguments: list[str], what: str
 ) -> None:
     done = momentseek("describe", *arguments, "--library", library)

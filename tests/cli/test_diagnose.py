@@ -70,7 +70,7 @@ def test_help_explains_each_part(momentseek: Command) -> None:
         assert part in done.stdout
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_computed(momentseek: Command, files: Path) -> None:
+def test_bad_folder_is_refused_before_computing(momentseek: Command, files: Path) -> None:
     for folder in ("truth.jsonl", "truth.jsonl/deep/er"):
         done = momentseek("diagnose", "one.jsonl", "-t", "truth.jsonl", "--plots", folder, cwd=files)
         assert done.returncode == 2

@@ -35,7 +35,7 @@ def home(tmp_path, monkeypatch):
 
 
 @needs_labels
-def test_a_good_machine_is_usable_and_nothing_is_made(home):
+def test_complete_installation_passes_and_creates_nothing(home):
     pytest.importorskip("av")
     result = doctor()
     assert result.exit_code == 0
@@ -51,11 +51,11 @@ def test_a_good_machine_is_usable_and_nothing_is_made(home):
 
 
 @needs_labels
-def test_full_hashes_anew():
+def test_full_computes_hashes_again():
     assert items("--full")["things"]["found"] == "ready, image-text, hashes checked again"
 
 
-def test_a_missing_package_fails_with_what_to_install(monkeypatch):
+def test_missing_package_fails_with_a_remedy(monkeypatch):
     real = optional.import_module
 
     def absent(name):
@@ -87,13 +87,13 @@ def test_no_encoder_at_all_fails(monkeypatch):
     }
 
 
-def test_a_library_that_cannot_be_written_fails(home, monkeypatch):
+def test_unwritable_library_fails(home, monkeypatch):
     (home / "file").write_bytes(b"")
     monkeypatch.setenv("MOMENTSEEK_LIBRARY", str(home / "file/library"))
     assert items()["library"]["state"] == "failed"
 
 
-def test_little_room_and_memory_are_notes(monkeypatch):
+def test_low_disk_space_and_memory_are_notes(monkeypatch):
     monkeypatch.setattr(checks.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 5e8}))
     monkeypatch.setattr(checks, "free_memory", lambda: int(2e8))
     found = items()
@@ -101,19 +101,19 @@ def test_little_room_and_memory_are_notes(monkeypatch):
     assert (found["memory"]["state"], found["memory"]["found"]) == ("note", "0.2 GB free")
 
 
-def test_a_wrong_number_of_threads_is_said(monkeypatch):
+def test_invalid_number_of_threads_is_reported(monkeypatch):
     monkeypatch.setenv("MOMENTSEEK_THREADS", "many")
     assert items()["cores"]["state"] == "failed"
 
 
-def test_meteor_is_a_note_that_says_what_to_install(home, monkeypatch):
+def test_missing_meteor_is_a_note(home, monkeypatch):
     monkeypatch.setenv("PATH", str(home))
     found = items()["METEOR"]
     assert found["state"] == "note"
     assert "apt install default-jre-headless" in found["advice"]
 
 
-def test_kernels_that_are_not_built_are_a_note(monkeypatch):
+def test_missing_kernels_are_a_note(monkeypatch):
     monkeypatch.setattr("momentseek.api.checkup.kernels", lambda: None)
     note = items()["compiled kernels"]
     assert (note["state"], note["found"]) == ("note", "not built")

@@ -71,9 +71,9 @@ TVR_TRUTH = '{"vid_name": "v", "duration": 20.0, "ts": [0, 9], "desc": "a", "typ
         (json.dumps(GOOD | {"2": [MOMENT | {"timestamp": [None, 9]}]}), TRUTH, [], "expected 2 numbers"),
         (json.dumps(GOOD | {"2": [MOMENT | {"timestamp": [9, 9]}]}), TRUTH, [], "start >= end"),
         (json.dumps(GOOD | {"2": [MOMENT | {"timestamp": [-3, 9]}]}), TRUTH, [], "a negative start"),
-        ('{"1": [], "1": [], "2": []}'.replace("[]", json.dumps([MOMENT])), TRUTH, [], "stands more than once"),
+        ('{"1": [], "1": [], "2": []}'.replace("[]", json.dumps([MOMENT])), TRUTH, [], "occurs more than once"),
         (json.dumps([{"query_id": 1, "predictions": [[0, 1, 2, 3]]}]), TRUTH, [], "give the file that numbers them"),
-        (json.dumps(tvr_submission([1, 1], [[0, 0, 9, 1]])), TVR_TRUTH, [], "query 1 stands more than once"),
+        (json.dumps(tvr_submission([1, 1], [[0, 0, 9, 1]])), TVR_TRUTH, [], "query 1 occurs more than once"),
         (json.dumps(tvr_submission([1, 5], [[0, 0, 9, 1]])), TVR_TRUTH, ["--official"], "query 5 is not in"),
         (json.dumps(tvr_submission([1], [])), TVR_TRUTH, ["--official"], "no predictions (an empty list)"),
         (json.dumps(tvr_submission([1], [[7, 0, 9, 1]])), TVR_TRUTH, [], "no video has the index 7"),
@@ -82,7 +82,7 @@ TVR_TRUTH = '{"vid_name": "v", "duration": 20.0, "ts": [0, 9], "desc": "a", "typ
         (json.dumps(GOOD), TRUTH, ["--by", "colour"], "no 'colour' to group by"),
         (json.dumps(GOOD), TRUTH, ["--official", "--ci"], "--official prints a fixed report"),
         (json.dumps(GOOD), TRUTH, ["-m", "dR@1[IoU>=0.5]"], "dR needs the duration"),
-        (json.dumps(GOOD), [TRUTH[0], TRUTH[0]], [], "query 1 stands more than once"),
+        (json.dumps(GOOD), [TRUTH[0], TRUTH[0]], [], "query 1 occurs more than once"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_code_2(momentseek, tmp_path, run, truth, options, sentence):
@@ -96,7 +96,7 @@ def test_bad_input_gets_one_sentence_and_code_2(momentseek, tmp_path, run, truth
     assert result.stderr.startswith("momentseek: ")
 
 
-def test_a_gzip_bomb_is_refused_early(momentseek, tmp_path):
+def test_rejects_gzip_bomb_early(momentseek, tmp_path):
     block = gzip.compress(b"\0" * (1 << 24), 9)
     (tmp_path / "run.json.gz").write_bytes(block * 300)  # 5 GB when unpacked
     (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
@@ -106,7 +106,7 @@ def test_a_gzip_bomb_is_refused_early(momentseek, tmp_path):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_file_that_is_not_there_and_a_folder(momentseek, tmp_path):
+def test_missing_file_and_folder(momentseek, tmp_path):
     (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
     for run, why in (("absent.json", "No such file"), (".", "Is a directory")):
         result = momentseek("evaluate", run, "--truth", "truth.json", cwd=tmp_path)
@@ -157,7 +157,7 @@ def qvhighlights_files(folder, windows):
     return ["evaluate", "run.jsonl", "--truth", "truth.jsonl", "--protocol", "qvhighlights"]
 
 
-def test_a_query_with_saliency_but_no_windows_is_missing_for_windows_only(momentseek, tmp_path):
+def test_query_with_only_saliency_is_missing_for_windows(momentseek, tmp_path):
     command = qvhighlights_files(tmp_path, [[[0, 2, 0.9]], []])
     refused = momentseek(*command, cwd=tmp_path)
     assert refused.returncode == 2
@@ -170,7 +170,7 @@ def test_a_query_with_saliency_but_no_windows_is_missing_for_windows_only(moment
     assert values == {"zero": (0.5, 1.0), "skip": (1.0, 1.0)}
 
 
-def test_per_query_never_overwrites_an_input_or_takes_another_ending(momentseek, root, tmp_path):
+def test_per_query_rejects_inputs_and_other_endings(momentseek, root, tmp_path):
     truth = tmp_path / "truth.jsonl"
     truth.write_bytes((root / "examples/kitchen/truth.jsonl").read_bytes())
     before = truth.read_bytes()
@@ -182,7 +182,7 @@ def test_per_query_never_overwrites_an_input_or_takes_another_ending(momentseek,
     assert truth.read_bytes() == before
 
 
-def test_a_huge_cutoff_needs_no_huge_memory(momentseek, root):
+def test_huge_cutoff_needs_little_memory(momentseek, root):
     folder = root / "examples/kitchen"
     names = [f"{name}@1000000" for name in ("mAP", "AxIoU", "DCG", "Judged")] + ["AP@1000000[IoU>0.5]"]
     asked = [word for name in names for word in ("-m", name)]
@@ -198,7 +198,7 @@ def test_official_refuses_a_truth_without_an_official_evaluator(momentseek, tmp_
     assert "no official evaluator is known" in result.stderr
 
 
-def test_a_full_disk_is_a_sentence(root):
+def test_full_disk_is_one_sentence(root):
     command = f"{sys.executable} -m momentseek measures > /dev/full"
     result = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=False)
     assert result.returncode == 1

@@ -1,4 +1,4 @@
-"""Messages name parameters: in Python as Python writes them, on the command line as flags."""
+"""Messages write parameters as in Python, or as flags on the command line."""
 
 from __future__ import annotations
 
@@ -39,17 +39,22 @@ def command(**given: object) -> None:
         ("task", ("VR",), 'task="VR"'),
     ],
 )
-def test_what_the_command_has_a_flag_for_is_written_as_that_flag(
-    name: str, values: tuple[object, ...], typed: str
-) -> None:
+def test_parameters_are_written_as_flags(name: str, values: tuple[object, ...], typed: str) -> None:
     with click.Context(command):
         assert flag_parameter(name, values) == typed
 
 
-def test_without_a_command_parameters_are_written_as_in_python() -> None:
+def test_parameters_without_a_command_are_written_as_in_python() -> None:
     assert flag_parameter("source", ("a",)) == 'source="a"'
 
 
-def test_a_former_name_still_works_and_is_not_shown() -> None:
+def test_former_name_works_and_is_not_shown() -> None:
     assert CliRunner().invoke(command, ["run", "--beside", "there"]).stdout == "there\n"
     assert "--beside" not in CliRunner().invoke(command, ["--help"]).stdout
+
+
+def test_former_name_prints_the_current_one_once() -> None:
+    run = CliRunner().invoke(command, ["run", "--beside", "here", "--beside=there"])
+    note = "momentseek: `--beside` is now `--from`; the former name still works for the time being\n"
+    assert (run.stdout, run.stderr) == ("there\n", note)
+    assert CliRunner().invoke(command, ["run", "--from", "there"]).stderr == ""

@@ -1,4 +1,4 @@
-"""The library's commands, as a person uses them."""
+"""The library's commands, end to end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = Callable[..., "Done"]
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended."""
+    """The result of a command."""
 
     returncode: int
     stdout: str
@@ -41,7 +41,7 @@ class Done:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """``momentseek`` with encoders that cost nothing, on a library of the test's own."""
+    """``momentseek`` with trivial encoders, on the test's own library."""
     from momentseek.recognition.encoders import registry
 
     monkeypatch.setenv("MOMENTSEEK_LIBRARY", str(tmp_path / "library"))
@@ -70,7 +70,7 @@ def films(tmp_path: Path, make_video: Callable[..., Path]) -> Path:
     return folder
 
 
-def test_a_life_of_a_library(run: Run, films: Path) -> None:
+def test_life_cycle_of_a_library(run: Run, films: Path) -> None:
     (films / "zero.mp4").touch()
     added = run("add", films, "--encoder", "colours")
     assert added.returncode == 0
@@ -114,7 +114,7 @@ def test_a_life_of_a_library(run: Run, films: Path) -> None:
     assert "momentseek reencode --library" in refused.stderr
 
 
-def test_subtitles_that_cannot_be_used_are_said(run: Run, films: Path) -> None:
+def test_reports_unusable_subtitles(run: Run, films: Path) -> None:
     (films / "red.srt").write_bytes(b"\0\1\2" * 50)
     added = run("add", films, "--encoder", "colours", "--quiet", "--json")
     assert f"note: red.mp4: {films}/red.srt: " in added.stderr
@@ -149,7 +149,7 @@ def test_hints_name_the_library(run: Run, films: Path, tmp_path: Path, monkeypat
     ended = run("add", films, *typed, "-l", other)
     assert ended.returncode == 130
     hint = f"momentseek add {films} --exclude 'old*' --no-transcribe --no-ocr --jobs 2 {where}"
-    assert ended.stderr.endswith(f"run again: {hint}\n")
+    assert ended.stderr.endswith(f"run: {hint}\n")
     monkeypatch.undo()
     with LibraryStore.open(other) as library:
         library.catalog.set("adding", {"since": 0.0})
@@ -164,7 +164,7 @@ def test_hints_name_the_library(run: Run, films: Path, tmp_path: Path, monkeypat
         found.make_context(words[0], words[1:])
 
 
-def test_the_command_to_go_on_has_whole_paths(
+def test_command_to_continue_has_absolute_paths(
     run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(films)
@@ -175,15 +175,15 @@ def test_the_command_to_go_on_has_whole_paths(
     assert f"(momentseek add {films / 'red.mp4'} --subtitles {films} --encoder colours continues)" in told
 
 
-def test_files_that_are_no_longer_there_are_counted(run: Run, films: Path) -> None:
+def test_missing_files_are_counted(run: Run, films: Path) -> None:
     run("add", films, "--encoder", "colours")
-    assert "missing" not in run("status").stdout
+    assert "\nmissing " not in run("status").stdout
     (films / "red.mp4").unlink()
     assert "missing   1 video whose file is gone (momentseek remove --missing)" in run("status").stdout
     assert json.loads(run("status", "--json").stdout)["missing"] == 1
 
 
-def test_a_video_whose_file_broke_since_is_marked(run: Run, films: Path) -> None:
+def test_video_with_a_broken_file_is_marked(run: Run, films: Path) -> None:
     run("add", films, "--encoder", "colours")
     good = (films / "red.mp4").read_bytes()
     state = (films / "red.mp4").stat()
@@ -200,7 +200,7 @@ def test_a_video_whose_file_broke_since_is_marked(run: Run, films: Path) -> None
     assert json.loads(run("status", "--json").stdout)["failures"] == 0
 
 
-def test_an_empty_catalog_is_made_anew_by_add(run: Run, films: Path, tmp_path: Path) -> None:
+def test_add_recreates_an_empty_catalog(run: Run, films: Path, tmp_path: Path) -> None:
     run("add", films, "--encoder", "colours")
     for name in ("catalog.sqlite-wal", "catalog.sqlite-shm"):
         (tmp_path / "library" / name).unlink(missing_ok=True)
@@ -237,7 +237,7 @@ def test_nothing_to_add_is_an_error(run: Run, tmp_path: Path) -> None:
     assert "no file could be added" in bad.stderr
 
 
-def test_a_path_that_is_not_there_makes_no_library(run: Run, tmp_path: Path) -> None:
+def test_missing_path_creates_no_library(run: Run, tmp_path: Path) -> None:
     done = run("add", tmp_path / "none")
     assert done.returncode == 2
     assert done.stderr == f"momentseek: {tmp_path / 'none'}: is not there; check the path\n"
@@ -245,13 +245,13 @@ def test_a_path_that_is_not_there_makes_no_library(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("verb", ["status", "list", "retry", "verify", "compact"])
-def test_no_library_is_said(run: Run, verb: str) -> None:
+def test_missing_library_is_reported(run: Run, verb: str) -> None:
     done = run(verb)
     assert done.returncode == 2
     assert "has no library; make one with: momentseek add FOLDER" in done.stderr
 
 
-def test_watching_adds_what_appears(films: Path, tmp_path: Path) -> None:
+def test_watching_adds_new_files(films: Path, tmp_path: Path) -> None:
     env = {**os.environ, "MOMENTSEEK_LIBRARY": str(tmp_path / "library")}
     process = subprocess.Popen(
         [sys.executable, str(LIGHT), "add", str(films), "--encoder", "colours", "--watch"],
@@ -273,7 +273,7 @@ def test_watching_adds_what_appears(films: Path, tmp_path: Path) -> None:
         assert library.verify().clean
 
 
-def test_progress_says_how_far_the_whole_and_the_file_are() -> None:
+def test_progress_of_all_files_and_the_current_one() -> None:
     step = IngestStep(1, 4, 250, 1000, "a\nb.mp4", 1.5, 3.0, 1.5, 1.0, 1.0, 250)
     assert step_lines(step) == (
         "adding  1 of 4 files  25 %  1.5 x real time  about 00:00:03 left",
@@ -281,7 +281,7 @@ def test_progress_says_how_far_the_whole_and_the_file_are() -> None:
     )
 
 
-def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
+def test_progress_without_a_terminal_is_an_occasional_line(capsys: Any) -> None:
     display = IngestLines()
     step = IngestStep(1, 4, 250, 1000, "a.mp4", 0.0, 0.0, 1.5, 1.0, 1.0, 250)
     display(step)
@@ -296,7 +296,7 @@ def test_progress_elsewhere_is_a_line_now_and_then(capsys: Any) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
+def test_missing_device_is_refused_before_anything_is_created(
     run: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("momentseek.media.container._answers", lambda kind: False)
@@ -309,7 +309,7 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_made(
     assert "--jobs and --hardware mean nothing" in done.stderr
 
 
-def test_a_library_that_was_named_and_lies_in_this_folder_is_hinted_at(tmp_path, monkeypatch):
+def test_hints_at_a_library_in_the_current_folder(tmp_path, monkeypatch):
     from momentseek.library.location import folder_here, library_folder
 
     monkeypatch.chdir(tmp_path)

@@ -46,11 +46,11 @@ def state(name):
     return next(entry for entry in found if entry["name"] == name)["state"]
 
 
-def test_getting_a_model_asks_first_and_then_it_can_be_used(home, files):
+def test_get_asks_first_and_the_model_can_be_used(home, files):
     with served(files) as server:
         refused = run("get", "tiny", "--from", server.url, code=1, input="n\n")
         assert "about 1 MB in 6 files" in refused.stderr
-        assert "no hash is known of " in refused.stderr
+        assert "no hash is known for " in refused.stderr
         assert server.asked == []
         done = run("get", "tiny", "--from", server.url, input="y\n")
         assert "note: tiny takes a " in done.stderr
@@ -60,7 +60,7 @@ def test_getting_a_model_asks_first_and_then_it_can_be_used(home, files):
     assert (encoder.name, encoder.encode(["a man"]).shape) == ("hub:tiny", (1, 6))
 
 
-def test_where_nobody_answers_yes_must_be_said(home, tmp_path):
+def test_without_a_terminal_yes_is_required(home, tmp_path):
     result = CliRunner().invoke(command, ["get", "tiny", "--from", str(tmp_path / "source")], input="")
     assert isinstance(result.exception, MomentseekError)
     assert "use --yes" in str(result.exception)
@@ -94,7 +94,7 @@ def test_verifying_finds_a_changed_file(home, tmp_path):
     assert run("verify", "siglip2-base", code=1).stdout.startswith("hub:siglip2-base: the model siglip2-base is not")
 
 
-def test_the_list_says_what_each_is_good_for():
+def test_list_shows_what_each_is_good_for():
     listed = run("list").stdout
     assert [line.split()[0] for line in listed.splitlines()[1:20]] == [
         *("minilm", "things", "clip", "clip-words", "whisper-base", "blazeface", "ppocr-small", "things+clip"),
@@ -106,12 +106,12 @@ def test_the_list_says_what_each_is_good_for():
     assert "To get one that is absent: momentseek models get NAME" in listed
 
 
-def test_without_network_a_folder_can_be_named(home, monkeypatch):
+def test_get_from_a_folder_without_a_network(home, monkeypatch):
     result = CliRunner().invoke(command, ["get", "tiny", "--yes", "--from", "http://127.0.0.1:9/tiny"])
     assert "name a folder with the files (--from FOLDER)" in str(result.exception)
 
 
-def test_a_recogniser_is_downloaded_and_then_used_by_its_name(home, monkeypatch):
+def test_downloaded_recogniser_is_used_by_name(home, monkeypatch):
     data = {"model.bin": b"\6\0\0\0\x0c\0WhisperSpec\0", "config.json": b"{}", "tokenizer.json": b"{}"}
     sizes = {name: HubFile(len(each), hashlib.sha256(each).hexdigest()) for name, each in data.items()}
     model = HubModel("whisper-tiny", "somebody/whisper", "abc", sizes, None, "MIT", "tests", "speech")
@@ -145,7 +145,7 @@ def offline(tmp_path, monkeypatch):
     return str(tmp_path / "stick")
 
 
-def test_without_a_name_the_offline_models_are_shown_asked_once_and_fetched(offline, home):
+def test_get_without_a_name_downloads_the_offline_models(offline, home):
     refused = run("get", "--from", offline, code=1, input="n\n")
     for part in ("clip-licence", "what things brings", "2 MB", f"4 MB into {home}"):
         assert part in refused.stderr
@@ -156,20 +156,20 @@ def test_without_a_name_the_offline_models_are_shown_asked_once_and_fetched(offl
     assert again == [f"{name} is already here: {home}/w-{name}-1" for name in ("clip", "things")]
 
 
-def test_one_that_cannot_be_had_does_not_keep_the_others_away(offline, home):
+def test_one_failed_download_does_not_stop_the_others(offline, home):
     (Path(offline) / "clip.bin").write_bytes(b"evil")
     result = CliRunner().invoke(command, ["get", "--yes", "--from", offline])
     assert "clip.bin in it is not the tested file" in str(result.exception)
     assert result.stdout == f"things is in {home / 'w-things-1'}\n"
 
 
-def test_one_of_them_says_where_it_comes_from(offline, home):
+def test_single_model_shows_its_source(offline, home):
     shown = run("get", "clip", "--from", offline, "--yes").stderr
     assert "clip: what clip brings; licence clip-licence" in shown
     assert f"into {home / 'w-clip-1'}, about 2 MB; the package is not installed" in shown
 
 
-def test_adding_says_what_is_missing_and_asks_on_a_terminal(offline, home, monkeypatch, capsys):
+def test_add_reports_missing_models_and_asks_on_a_terminal(offline, home, monkeypatch, capsys):
     asking.offer_models()
     said = capsys.readouterr().err
     assert "clip (2 MB): what clip brings; things (2 MB)" in said

@@ -1,4 +1,4 @@
-"""``ocr run`` and ``ocr show``, as a person uses them; the OCR model is a stand-in for real ones."""
+"""``ocr run`` and ``ocr show``, with a fake OCR model."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def library(tmp_path: Path, make_video: Callable[..., Path], monkeypatch: pytest
     return tmp_path / "library"
 
 
-def test_videos_are_read_found_and_written_out(momentseek: Callable[..., Any], library: Path, tmp_path: Path) -> None:
+def test_reads_finds_and_shows_text(momentseek: Callable[..., Any], library: Path, tmp_path: Path) -> None:
     place = ("--library", library)
     unread = momentseek("ocr", "show", "zoo.mp4", *place)
-    assert (unread.returncode, "nobody has read what is written in it" in unread.stderr) == (2, True)
+    assert (unread.returncode, "OCR has not been run on it" in unread.stderr) == (2, True)
     done = momentseek("ocr", "run", *place)
     assert (done.returncode, done.stderr.splitlines()[-1].split(" in ")[0]) == (0, "2 videos read (00:00:06")
-    assert "read      2 videos (00:00:06), 2 lines" in momentseek("status", *place).stdout
+    assert "text      2 videos (00:00:06), 2 lines" in momentseek("status", *place).stdout
     assert (
         momentseek("ocr", "show", "zoo.mp4", *place).stdout == "1\n00:00:01,000 --> 00:00:03,000\nzoo opens at nine\n"
     )
@@ -69,7 +69,7 @@ def test_videos_are_read_found_and_written_out(momentseek: Callable[..., Any], l
     assert [(hit["video"], hit["written"][0]["box"]) for hit in hits] == [("museum.mp4", list(BOX))]
 
 
-def test_a_reader_that_is_not_there_is_one_sentence(momentseek: Callable[..., Any], library: Path) -> None:
+def test_missing_model_is_one_sentence(momentseek: Callable[..., Any], library: Path) -> None:
     done = momentseek("ocr", "run", "--ocr-model", "ppocr:nowhere", "--library", library)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
@@ -80,7 +80,7 @@ def test_a_reader_that_is_not_there_is_one_sentence(momentseek: Callable[..., An
     assert "there is no OCR model 'glasses'" in done.stderr
 
 
-def test_the_former_names_do_the_same(momentseek: Callable[..., Any], library: Path) -> None:
+def test_former_names_do_the_same(momentseek: Callable[..., Any], library: Path) -> None:
     place = ("--library", library)
     assert momentseek("read", "--reader", "ppocr-small", *place).returncode == 0
     assert momentseek("text", "zoo.mp4", *place).stdout == momentseek("ocr", "show", "zoo.mp4", *place).stdout

@@ -4,7 +4,7 @@ from momentseek.cli.options import check_targets
 from momentseek.core.errors import MomentseekError
 
 
-def test_outputs_may_not_destroy_anything(tmp_path):
+def test_outputs_never_overwrite_anything(tmp_path):
     labels, full, empty = (tmp_path / name for name in ("labels.csv", "full.csv", "empty.csv"))
     labels.write_text("x")
     full.write_text("x")
@@ -13,7 +13,7 @@ def test_outputs_may_not_destroy_anything(tmp_path):
     check_targets([str(labels)], [str(full)], force=True)
     for outputs, force, why in (
         ([labels], True, "is an input"),
-        ([full], False, "is there already"),
+        ([full], False, "already exists"),
         ([tmp_path / "a", tmp_path / "a"], False, "two outputs"),
         ([tmp_path], True, "is a folder"),
         ([tmp_path / "no" / "x.csv"], True, "there is no folder"),
@@ -22,7 +22,7 @@ def test_outputs_may_not_destroy_anything(tmp_path):
             check_targets([str(labels)], [str(o) for o in outputs], force)
 
 
-def test_a_flag_that_only_sets_something_is_part_of_the_command(momentseek, monkeypatch, tmp_path):
+def test_callback_flag_is_part_of_the_command(momentseek, monkeypatch, tmp_path):
     monkeypatch.setenv("MOMENTSEEK_INSECURE_CLUSTER", "")
     done = momentseek("add", str(tmp_path / "none"), "--insecure", "--library", str(tmp_path / "library"))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr

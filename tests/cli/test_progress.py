@@ -17,7 +17,7 @@ def on_a_terminal(monkeypatch):
     return shown
 
 
-def test_progress_is_a_line_elsewhere(monkeypatch, capsys):
+def test_progress_is_a_line_without_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(progress, "QUIET_SECONDS", -1.0)
     with progress_bar(1000, "encoding") as advance:
         advance(400)
@@ -37,7 +37,7 @@ def test_progress_is_a_bar_with_the_rate_on_a_terminal(monkeypatch):
     assert "enc[b]oding\\u001b]0;title\\u0007" in terminal.getvalue()
 
 
-def test_work_that_finds_out_how_much_there_is_has_a_bar_each_time(monkeypatch, capsys):
+def test_work_of_unknown_size_has_a_bar_each_time(monkeypatch, capsys):
     monkeypatch.setattr(progress, "QUIET_SECONDS", -1.0)
     with progress_bars("encoding") as show:
         for total in (30, 20):
@@ -49,7 +49,7 @@ def test_work_that_finds_out_how_much_there_is_has_a_bar_each_time(monkeypatch, 
     ]  # fmt: skip
 
 
-def test_lines_renew_themselves_on_a_terminal_and_notes_stay(monkeypatch):
+def test_lines_update_in_place_and_notes_stay(monkeypatch):
     terminal = on_a_terminal(monkeypatch)
     lines = ProgressLines()
     lines.show("adding 1 of 2", "  a\x1b[2J.mp4", share=0.5)

@@ -1,4 +1,4 @@
-"""``sounds run`` and ``sounds show``, as a person uses them; YAMNet is a stand-in that stops in the middle."""
+"""``sounds run`` and ``sounds show``, with a fake YAMNet that stops midway."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from momentseek.recognition.sounds.yamnet import HeardPart
 
 
 class Ears:
-    """Hears a dog in each second; ``stop`` is when the process ends by itself."""
+    """Detects a dog in each second; the process ends by itself at ``stop``."""
 
     stop: float | None = None
     begun: list[float] = []  # noqa: RUF012
@@ -61,17 +61,17 @@ def library(tmp_path: Path, make_video: Callable[..., Path], monkeypatch: pytest
     return tmp_path / "library"
 
 
-def test_sounds_are_heard_found_and_written_out(momentseek: Callable[..., Any], library: Path) -> None:
+def test_detects_finds_and_shows_sounds(momentseek: Callable[..., Any], library: Path) -> None:
     place = ("--library", library)
     unheard = momentseek("sounds", "show", "park.mp4", *place)
-    assert (unheard.returncode, "nobody has listened for sounds in it" in unheard.stderr) == (2, True)
+    assert (unheard.returncode, "sound detection has not been run on it" in unheard.stderr) == (2, True)
     assert "\nsounds" not in momentseek("status", *place).stdout
     done = momentseek("sounds", "run", *place)
     assert done.returncode == 0
     assert "1 sound in 1 video (00:00:03" in done.stderr
-    assert "1 could not be heard" in done.stderr
+    assert "1 could not be processed" in done.stderr
     status = momentseek("status", *place).stdout
-    assert "sounds    1 video (00:00:03), 1 sound, 1 could not be heard" in status
+    assert "sounds    1 video (00:00:03), 1 sound, 1 failed" in status
     shown = momentseek("sounds", "show", "park.mp4", *place).stdout
     assert shown == "1\n00:00:00,000 --> 00:00:03,000\ndog barking\n"
     whole = json.loads(momentseek("sounds", "show", "park.mp4", "--format", "json", *place).stdout)
@@ -87,7 +87,7 @@ def test_sounds_are_heard_found_and_written_out(momentseek: Callable[..., Any], 
     assert hit["heard"][0]["label"] == "dog barking"
 
 
-def test_a_stopped_run_continues_where_it_was(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_run_is_resumed(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LibraryStore.open(library, create=False) as opened:
         monkeypatch.setattr(Ears, "stop", 2.0)
         with pytest.raises(KeyboardInterrupt):
@@ -98,7 +98,7 @@ def test_a_stopped_run_continues_where_it_was(library: Path, monkeypatch: pytest
         assert opened.listen("park*").listened == 0
 
 
-def test_without_weights_one_sentence_says_what_to_do(
+def test_missing_weights_are_one_sentence(
     momentseek: Callable[..., Any], library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()

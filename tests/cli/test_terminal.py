@@ -31,7 +31,7 @@ class _Terminal(io.StringIO):
 
 @contextmanager
 def _screen() -> Iterator[_Terminal]:
-    """What a terminal gets, on stdout and stderr."""
+    """Return what a terminal receives on stdout and stderr."""
     shown = _Terminal()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", shown)
@@ -40,7 +40,7 @@ def _screen() -> Iterator[_Terminal]:
 
 
 def _shown(*words: object) -> str:
-    """What a command shows."""
+    """Return the output of a command."""
     with _screen() as screen, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["momentseek", *map(str, words)])
         with pytest.raises(SystemExit):
@@ -49,7 +49,7 @@ def _shown(*words: object) -> str:
 
 
 @given(st.text())
-def test_nothing_but_text_gets_through(text: str) -> None:
+def test_control_sequences_are_escaped(text: str) -> None:
     shown = escape_controls(text + HOSTILE)
     assert not CONTROLS & set(shown.replace("\x1b[1m", "").replace("\x1b[22m", ""))
     assert "\r" not in shown.replace("\r\n", "")
@@ -65,14 +65,14 @@ def test_lines_and_bold_type_stay() -> None:
     assert escape_controls(text) == text
 
 
-def test_letters_are_turned_round_for_other_programs_only() -> None:
+def test_direction_marks_are_escaped_only_on_terminals() -> None:
     pipe, terminal = io.StringIO(), _Terminal()
     for stream in (pipe, terminal):
         print("\u202bשלום\x1b", file=GuardedStream(stream))  # type: ignore[type-var]
     assert (pipe.getvalue(), terminal.getvalue()) == ("\u202bשלום\\u001b\n", "\\u202bשלום\\u001b\n")
 
 
-def test_what_we_draw_goes_past_it() -> None:
+def test_own_drawing_bypasses_the_filter() -> None:
     with _screen() as screen:
         guard_streams()
         guard_streams()
@@ -101,7 +101,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     ("evaluate", "run", "-t", "truth", "-m", HOSTILE), ("compare", "run", "run", "-t", "truth"),
     (HOSTILE,), ("evaluate", HOSTILE), ("status", "--library", HOSTILE),
 ])  # fmt: skip
-def test_no_command_sends_what_files_and_arguments_say(
+def test_no_command_prints_foreign_control_sequences(
     files: dict[str, Path], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     shown = _shown(*(files.get(word, tmp_path / "out.jsonl" if word == "out" else word) for word in words))
@@ -110,7 +110,7 @@ def test_no_command_sends_what_files_and_arguments_say(
     assert "\r" not in shown.replace("\r\n", "")
 
 
-def test_the_commands_for_libraries_too(tmp_path: Path, make_video: Any) -> None:
+def test_library_commands_print_no_foreign_control_sequences(tmp_path: Path, make_video: Any) -> None:
     pytest.importorskip("av")
     films = tmp_path / "films"
     films.mkdir()
@@ -131,7 +131,7 @@ def test_the_commands_for_libraries_too(tmp_path: Path, make_video: Any) -> None
     assert not CONTROLS & set(shown.replace("\x1b[1m", "").replace("\x1b[22m", ""))
 
 
-def test_a_table_fits_the_terminal_and_escapes_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_fits_the_terminal_and_escapes_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     with _screen() as screen:
         guard_streams()

@@ -1,4 +1,4 @@
-"""``momentseek transcript``: what was heard is written, and corrected by a file or in an editor."""
+"""``momentseek transcript``: show a transcript, and correct it with a file or in an editor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Run = Callable[..., str]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_video: Callable[..., Path]) -> Run:
-    """The command, on a library with a talk that was heard and a film with subtitles."""
+    """The command, on a library with a transcribed talk and a film with subtitles."""
     from momentseek.recognition.encoders import registry
 
     monkeypatch.setattr(registry, "IMAGE_TEXT_ENCODERS", registry.IMAGE_TEXT_ENCODERS.copy())
@@ -58,39 +58,46 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_video: Callable[..
     return command
 
 
-def test_a_file_corrects_what_was_heard(run: Run, tmp_path: Path) -> None:
+def test_file_corrects_a_transcript(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "talk.srt"
     run("show", "talk.mp4", "--out", file)
     file.write_text(file.read_text().replace("a tail", "A tale").partition("\n2\n")[0])
     assert "2 cues corrected" in run("import", "talk.mp4", file)
-    assert run("talk.mp4", "--format", "text") == "A tale of two cities.\n"
-    (cue,) = json.loads(run("talk.mp4", "--format", "json"))["cues"]
+    assert run("show", "talk.mp4", "--format", "text") == "A tale of two cities.\n"
+    (cue,) = json.loads(run("show", "talk.mp4", "--format", "json"))["cues"]
     assert (cue["edited"], cue["start"], cue["end"]) == (True, 0.0, 1.5)
     assert [word["start"] for word in cue["words"] if word["text"] == "cities."] == [1.0]
-    assert run("talk.mp4", "--format", "vtt").startswith("WEBVTT")
+    assert run("show", "talk.mp4", "--format", "vtt").startswith("WEBVTT")
     assert "0 cues corrected" in run("talk.mp4", "--import", file)
 
 
-def test_where_nothing_is_said_it_says_so(run: Run, tmp_path: Path) -> None:
+def test_former_spellings_work_and_print_the_current_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(click, "edit", lambda text, extension: None)
+    note = "momentseek: `transcript VIDEO` is now `transcript {}`; the former name still works for the time being\n"
+    assert run("talk.mp4") == note.format("show VIDEO") + run("show", "talk.mp4")
+    assert run("talk.mp4", "--edit") == note.format("edit VIDEO") + "0 cues corrected\n"
+
+
+def test_silent_video_is_reported(run: Run, tmp_path: Path) -> None:
     place = tmp_path / "library"
     asked = f"run: momentseek transcribe loud.mp4 --library {place}"
-    assert run("loud.mp4").strip() == f"loud.mp4: has no subtitles, and has not been transcribed; {asked}"
+    assert run("show", "loud.mp4").strip() == f"loud.mp4: has no subtitles, and has not been transcribed; {asked}"
     with LibraryStore.open(place) as library:
         (loud,) = [video for video in library.videos() if video.name == "loud.mp4"]
         heard = Transcript(loud.id, "whisper-base", "en", (), fingerprint="print")
         replace_cues(library, loud.id, (), lambda: finish_transcript(library.catalog, heard, loud.duration))
-    assert "loud.mp4: no word was heard in it" in run("loud.mp4")
+    assert "loud.mp4: no speech was recognised in it" in run("show", "loud.mp4")
 
 
-def test_an_editor_corrects_what_was_heard(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_editor_corrects_a_transcript(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(click, "edit", lambda text, extension: text.replace("noise", "the age"))
     assert "1 cue corrected" in run("edit", "talk.mp4")
-    assert run("talk.mp4", "--format", "text").splitlines()[-1] == "It was the age."
+    assert run("show", "talk.mp4", "--format", "text").splitlines()[-1] == "It was the age."
     monkeypatch.setattr(click, "edit", lambda text, extension: None)  # closed without saving
     assert "0 cues corrected" in run("talk.mp4", "--edit")
 
 
-def test_what_cannot_be_corrected_is_refused_in_a_sentence(run: Run, tmp_path: Path) -> None:
+def test_rejects_invalid_corrections(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "other.srt"
     file.write_text("no cues here")
     with pytest.raises(MomentseekError, match="no cue found"):

@@ -1,4 +1,4 @@
-"""Checks of what searching needs: each says what it found and, if something is wrong, what to do."""
+"""Checks of the installation. Each reports what it found and, if something is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ EXTRAS = (
     ("text on screen", "ocr", ("rapidocr",)),
     ("the page and the API", "serve", ("fastapi", "uvicorn")),
 )
-"""What is optional: its name, the extra that installs it, and the packages that run it."""
+"""Optional features: the name, the extra that installs it, and the packages that it needs."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the report; a ``note`` is worth knowing but does not stop anything."""
+    """One line of the report. A ``note`` is worth knowing but stops nothing from working."""
 
     name: str
     state: State
@@ -143,12 +143,12 @@ def _encoders(full: bool) -> Iterator[Item]:
     if not ready:
         yield Item("an image encoder", "failed", "none is ready", "momentseek models get")
     elif all(entry.name == FIRST_ENCODER for entry in ready):
-        advice = "it knows 1,000 labels, no actions; far better with clip: momentseek models get"
+        advice = "it knows 1,000 labels and no actions; clip is far better: momentseek models get"
         yield Item("an image encoder", "note", f"only {FIRST_ENCODER} is ready", advice)
     elif not any(entry.name.startswith(HUB_PREFIX) for entry in ready):
         size = next(entry.megabytes for entry in entries if entry.name == "hub:siglip2-base")
         advice = f"a model with its own text encoder is better: momentseek models get siglip2-base ({size:,.0f} MB)"
-        yield Item("an image encoder", "note", "the offline ones are ready", advice)
+        yield Item("an image encoder", "note", "the offline encoders are ready", advice)
     yield Item("downloads", "ok", "none; only `momentseek models get` downloads")
 
 
@@ -205,7 +205,7 @@ def _machine() -> Iterator[Item]:
 
 
 def free_memory() -> int | None:
-    """Number of bytes that are available without swapping; None where the system does not say."""
+    """Number of bytes that are available without swapping; None if the system does not report it."""
     try:
         for line in Path("/proc/meminfo").read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):

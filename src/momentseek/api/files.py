@@ -18,21 +18,21 @@ Videos = Corpus | Path | None
 
 
 def read_corpus(path: Path) -> Corpus:
-    """Read a list of videos with their durations in seconds, or take them from ground truth that has durations."""
+    """Read the videos and their durations in seconds from a list, or from ground truth that has durations."""
     return files.read_corpus(path)
 
 
 def open_corpus(videos: Videos) -> Corpus | None:
-    """The corpus itself, whether it is given as one or as the path of a file."""
+    """Return a corpus as it is, or read it if the path of a file is given."""
     return videos if videos is None or isinstance(videos, Corpus) else files.read_corpus(videos)
 
 
 def read_run(path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = "error") -> Run:
-    """Read the predictions of a file; of a TVR submission with several lists, the first.
+    """Read the predictions in a file.
 
     The format is recognised unless ``format`` names it (``momentseek formats`` lists them). ``videos`` gives durations
-    and video indices where the file has none. ``invalid`` says what becomes of moments with impossible times: error,
-    drop, clip or keep.
+    and video indices if the file has none. ``invalid`` says what to do with moments that have impossible times: error,
+    drop, clip or keep. A TVR submission may hold several lists; the first one is read.
 
     >>> read_run("examples/kitchen/careful.jsonl")
     <Run of examples/kitchen/careful.jsonl: 27 queries, 270 moments in 40 videos>
@@ -56,9 +56,9 @@ def read_judgements(
 def read_captions(
     path: Path, *, format: str | None = None, videos: Videos = None, invalid: Policy = "error"
 ) -> CaptionTable:
-    """Read captions of moments: a system's, or people's; ground truth whose queries describe moments is taken too.
+    """Read captions of moments, written by a system or by people.
 
-    The options are those of ``read_run``.
+    Ground truth whose queries describe moments can be read as captions, too. The options are those of ``read_run``.
 
     >>> read_captions("examples/captions/references.jsonl").of("1")[1]
     'A woman gives her friend a mug.'
@@ -67,27 +67,28 @@ def read_captions(
 
 
 def write_captions(captions: CaptionTable, path: Path, *, to: str | None = None, videos: Videos = None) -> None:
-    """Write captions in the format called ``to`` or the one that the file's ending means: TVC's for ``.jsonl``.
+    """Write captions in the format ``to``; by default the file's suffix decides the format (``.jsonl``: TVC's).
 
-    What the format cannot carry is refused.
+    Raises an error, and writes nothing, if the format cannot represent one of them. ``videos`` is as for ``read_run``.
     """
     name = files.writer_for(to, path, "captions").name
     files.write_captions(captions, path, format=name, corpus=open_corpus(videos))
 
 
 def write_run(run: Run, path: Path, *, to: str | None = None, videos: Videos = None) -> None:
-    """Write predictions, in the order they have, in the format called ``to`` or the one that the file's ending means.
+    """Write predictions in the format ``to``; by default the file's suffix decides the format.
 
-    ``run.sort_by_score()`` puts them in the order of their scores first. What the format cannot carry is refused.
+    They are written in the run's order; ``run.sort_by_score()`` sorts them by score first. Raises an error, and
+    writes nothing, if the format cannot represent one of them. ``videos`` is as for ``read_run``.
     """
     name = files.writer_for(to, path, "run").name
     files.write_run(run, path, format=name, corpus=open_corpus(videos))
 
 
 def write_judgements(judgements: Judgements, path: Path, *, to: str | None = None, videos: Videos = None) -> None:
-    """Write ground truth in the format called ``to`` or the one that the file's ending means.
+    """Write ground truth in the format ``to``; by default the file's suffix decides the format.
 
-    What the format cannot carry is refused.
+    Raises an error, and writes nothing, if the format cannot represent one of them. ``videos`` is as for ``read_run``.
     """
     name = files.writer_for(to, path, "truth").name
     files.write_truth(judgements, path, format=name, corpus=open_corpus(videos))
@@ -104,10 +105,11 @@ def convert(
     task: str | None = None,
     force: bool = False,
 ) -> Conversion:
-    """Rewrite a file in another format, and say what was read, what was written and what was lost.
+    """Convert a file to another format, and report what was read, written and lost.
 
-    ``source`` is recognised unless ``format`` names its format; ``target`` is written as ``to``, or as its ending says.
-    ``task`` picks one list of a TVR submission (VCMR, SVMR or VR). An existing target is replaced only if ``force``.
+    The format of ``source`` is recognised unless ``format`` names it; ``target`` is written as ``to``, or as its suffix
+    says. ``task`` picks one list of a TVR submission (VCMR, SVMR or VR). An existing target is replaced only if
+    ``force``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

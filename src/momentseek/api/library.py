@@ -1,4 +1,4 @@
-"""Library: a collection that can be searched, in one folder, in shards or in object storage."""
+"""Library: a collection of videos to search, in one folder, in shards or in object storage."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ R = TypeVar("R")
 def open_store(
     place: str | os.PathLike[str], *, encoder: str | None = None, wait: float = 0.0, **new: Any
 ) -> LibraryStore:
-    """Open a library for changing it: a folder, one in shards, or one in object storage (``s3://bucket/lib``).
+    """Open a library to change it: in a folder, in shards, or in object storage (``s3://bucket/lib``).
 
-    ``new`` are ``create`` and ``clip_seconds`` of ``LibraryStore.open``.
+    ``new`` holds the options ``create`` and ``clip_seconds`` of ``LibraryStore.open``.
     """
     folder = library_folder(os.fspath(place)) if "://" in os.fspath(place) else Path(os.path.abspath(place))
     bring_library(folder)
@@ -55,7 +55,7 @@ def open_store(
 
 
 def _verb(verb: Callable[Concatenate[LibraryStore, P], R]) -> Callable[Concatenate[Library, P], R]:
-    """A method of the library that is one of its store."""
+    """Make a method of Library that calls the method of the same name of its store."""
 
     def call(self: Library, /, *args: P.args, **kwargs: P.kwargs) -> R:
         of_store: Callable[P, R] = getattr(self.store, verb.__name__)
@@ -65,7 +65,9 @@ def _verb(verb: Callable[Concatenate[LibraryStore, P], R]) -> Callable[Concatena
 
 
 class Library:
-    """A collection of videos and the searches over it. One per thread; keep it open, the first search loads encoders.
+    """A collection of videos that can be searched.
+
+    Use one per thread, and keep it open: the first search loads the encoders.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Library.open(folder, create=True) as library:
@@ -75,11 +77,11 @@ class Library:
 
     def __init__(self, store: LibraryStore, shard_client: ShardClient | None = None) -> None:
         self.store = store
-        """What is kept on disk, and all that can be done to it."""
+        """The library on disk, and the operations that change it."""
         if isinstance(store, ShardedStore) and shard_client is None:
             shard_client = LocalShards(dict(zip(store.manifest.shards, store.shards, strict=True)))
         self.engine = Engine(store, shard_client)
-        """What searches it."""
+        """The search engine over the store."""
         self._thumbnails: dict[Path, ThumbnailCache] = {}
 
     @classmethod
@@ -93,20 +95,21 @@ class Library:
         wait: float = 0.0,
         shard_client: ShardClient | None = None,
     ) -> Self:
-        """Open the library in a folder or at an address (``s3://bucket/lib``), in one piece or in shards.
+        """Open the library in a folder or at an address (``s3://bucket/lib``), with or without shards.
 
-        It is made if it does not exist; ``create=True`` makes the folders above it too, ``create=False`` refuses where
-        there is no library. ``encoder`` and ``clip_seconds`` are a new library's, once and for all; naming another
-        encoder for an existing one is refused with the command that encodes it again. ``encoder="model:FOLDER"`` is a
-        trained model that ``momentseek export`` has written; the library keeps a copy of it. ``wait`` is how many
-        seconds to wait for another writer, ``shard_client`` a way to ask shards elsewhere than in this process.
+        A library that does not exist is created; ``create=True`` also creates the folders above it, and
+        ``create=False`` refuses instead. ``encoder`` and ``clip_seconds`` are fixed when a library is created; naming
+        another encoder for an existing library is an error, which gives the command that encodes it again.
+        ``encoder="model:FOLDER"`` is a trained model that ``momentseek export`` has written; the library keeps a copy
+        of it. ``wait`` is the number of seconds to wait for another writer. ``shard_client`` reaches shards outside
+        this process.
         """
         return cls(
             open_store(place, create=create, encoder=encoder, clip_seconds=clip_seconds, wait=wait), shard_client
         )
 
     def close(self) -> None:
-        """Let go of the library's files."""
+        """Close the library's files."""
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -139,13 +142,14 @@ class Library:
         rerank: str | os.PathLike[str] | None = None,
         rerank_videos: int = SearchOptions.rerank_videos,
     ) -> Results:
-        """The best ``k`` moments for a query (docs/searching.md has the language); a text may be a question.
+        """Return the best ``k`` moments for a query.
 
-        Weak hits are left out and counted (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video,
-        ``streams`` some of vision, speech and name, ``explain`` the curve of each hit's video; ``fusion`` is how the
-        streams become one ranking, ``localiser`` what finds start and end. ``rerank`` is the folder of an exported
-        model (2D-TAN, CTRL, …) that looks again at the best ``rerank_videos`` videos and says where in them the moments
-        are (docs/reranking.md).
+        A query is a text in the language of docs/searching.md, or a question. Weak hits are left out and counted
+        (``.hidden``) unless ``all``. ``group="video"`` gives one moment per video, ``streams`` limits the search to
+        some of the streams, and ``explain`` adds the curve of each hit's video. ``fusion`` is the method that combines
+        the streams into one ranking, ``localiser`` the one that finds start and end. ``rerank`` is the folder of an
+        exported model (2D-TAN, CTRL, …) that re-ranks the best ``rerank_videos`` videos and finds the moments in them
+        (docs/encoders.md).
         """
         if not isinstance(query, str | Query):
             raise MomentseekError(f"a query is a text or a Query, not {type(query).__name__}; say what to look for")
@@ -168,7 +172,7 @@ class Library:
         return results
 
     def prepare(self, queries: Sequence[str]) -> None:
-        """Encode the texts of several searches that follow, in one run of the encoder; what is no query is left out."""
+        """Encode the queries of several later searches in one run of the encoder; invalid queries are skipped."""
         read = []
         for query in queries:
             with suppress(MomentseekError):
@@ -185,9 +189,9 @@ class Library:
         group: Group = "clip",
         all: bool = False,
     ) -> Results:
-        """The ``k`` moments that look most like a hit, or like any moment of a video (named as in the library).
+        """Return the ``k`` moments that look most like a hit, or like any moment of a video (named as in the library).
 
-        The moment itself is left out. ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in
+        The moment itself is not among them. ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in
         :meth:`search`.
         """
         id = example.video_id if isinstance(example, Hit) else self._named_video(example.video)
@@ -204,14 +208,14 @@ class Library:
         group: Group = "clip",
         all: bool = False,
     ) -> Results:
-        """The ``k`` moments that look most like a picture: a file (JPEG, PNG, WebP, …) or its bytes.
+        """Return the ``k`` moments that look most like a picture: a file (JPEG, PNG, WebP, …) or its bytes.
 
         ``where`` may hold ``in:``, ``before:`` and ``after:``; the rest is as in :meth:`search`.
         """
         encoders = self.store.encoders
         if encoders.has_model:
             raise MomentseekError(
-                "a trained model made this library's vectors, which takes no single pictures; search by a moment"
+                "a trained model made this library's vectors, and it takes no single pictures; search by a moment"
             )
         pixels = read_picture(picture if isinstance(picture, bytes) else Path(picture))
         asked = example_of_picture(encoders.vision, pixels)
@@ -234,7 +238,7 @@ class Library:
         return ids[0]
 
     def thumbnail(self, hit: Hit, width: int = 320) -> bytes:
-        """A WebP picture of a hit's most representative frame; kept in the library's folder while there is room."""
+        """Return a WebP picture of a hit's most representative frame, cached in the library's folder."""
         folder = shard_of(self.store, hit.video_id).paths.thumbnails
         cache = self._thumbnails.setdefault(folder, ThumbnailCache(folder))
         name = f"{hit.video_id}-{round(hit.peak * 1000)}-{width}.webp"
@@ -245,11 +249,11 @@ class Library:
         return data
 
     def cut(self, hit: Hit, out: str | os.PathLike[str], *, exact: bool = True, pad: float = 0.0) -> Cut:
-        """Write a hit as a clip of its own, ``pad`` seconds longer on each side."""
+        """Write a hit as a video file, ``pad`` seconds longer on each side."""
         return cut(self._file(hit), hit.start, hit.end, out, exact=exact, pad=pad)
 
     def _file(self, hit: Hit, max_bytes: int | None = None) -> PinnedFile:
-        """The file of a hit, as it was added; refused if it is not there, is another one now, or left the library."""
+        """The file of a hit, as it was added; raises MediaError if it is missing, replaced or not in the library."""
         found = self.store.catalog.videos([hit.video_id])
         if not found:
             raise MediaError(f"{hit.path}: is no longer in the library; search again")
@@ -259,7 +263,7 @@ class Library:
             )
         return source_file(found[0], max_bytes)
 
-    # what is kept on disk
+        # the library on disk
 
     videos = _verb(LibraryStore.videos)
     status = _verb(LibraryStore.status)

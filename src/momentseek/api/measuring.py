@@ -1,4 +1,4 @@
-"""Scoring, comparing and questioning runs, given as objects or as files."""
+"""Evaluate, compare and diagnose runs, given as objects or as files."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ def evaluate(
     invalid: Policy = "error",
     label: str | None = None,
 ) -> Evaluation:
-    """Score a run, the ranked moments of a system, or its captions; run and truth may be files in any known format.
+    """Score a run (the ranked moments of a system) or captions against ground truth.
 
-    ``measures`` are names such as ``"NDCG@{10,20}[IoU>=0.5]"``; without them the protocol's are computed. ``protocol``
-    says whose rules to follow (``momentseek measures`` lists measures and protocols). A judged query without
-    predictions is an error unless ``missing`` is ``"zero"`` (it counts as 0) or ``"skip"`` (it is left out of the
-    mean). ``videos`` and ``invalid`` are as for ``read_run``; ``label`` names the run in tables.
+    Run and truth may be files in any known format. ``measures`` are names such as ``"NDCG@{10,20}[IoU>=0.5]"``; by
+    default those of the protocol are computed. ``protocol`` says whose rules to follow (``momentseek measures`` lists
+    measures and protocols). A judged query without predictions is an error unless ``missing`` is ``"zero"`` (it counts
+    as 0) or ``"skip"`` (it is left out of the mean). ``videos`` and ``invalid`` are as for ``read_run``; ``label``
+    names the run in tables.
 
     >>> result = evaluate("examples/kitchen/careful.jsonl", "examples/kitchen/truth.jsonl", "NDCG@10[IoU>={0.5,0.7}]")
     >>> print({name: round(mean, 4) for name, mean in result.means.items()})
@@ -108,9 +109,9 @@ def official_report(
     videos: Videos = None,
     invalid: Policy = "keep",
 ) -> tuple[str, list[str]]:
-    """Exactly what an official evaluator prints for a run, and notes about the files and what was missing.
+    """Return what an official evaluator prints for a run, character by character, and notes about the files.
 
-    ``protocol`` names the evaluator; without it, it is the one that the kind of truth belongs to.
+    ``protocol`` names the evaluator; by default it is the one for this kind of truth.
     """
     corpus = open_corpus(videos)
     answers = _answers(run, corpus, invalid)
@@ -127,7 +128,7 @@ def official_report(
 
 
 def home_protocol(truth: Judgements | CaptionTable) -> str:
-    """The protocol whose official evaluator a truth's kind belongs to."""
+    """The protocol of the official evaluator for this kind of truth."""
     if isinstance(truth, CaptionTable):
         return "tvc"
     if truth.saliency is not None:
@@ -172,7 +173,7 @@ def compare(
     if not isinstance(runs, Mapping) and all(isinstance(run, Evaluation) for run in runs):
         if truth is not None or chosen:
             raise MomentseekError(
-                f"evaluations have their truth and measures already; leave out {parameter('truth')} and "
+                f"evaluations already have their truth and measures; leave out {parameter('truth')} and "
                 f"{parameter('measures')}"
             )
         systems: Sequence[System] = [run for run in runs if isinstance(run, Evaluation)]
@@ -204,11 +205,12 @@ def diagnose(
     invalid: Policy = "error",
     seed: int = 0,
 ) -> Diagnosis:
-    """Ask whether the figures of runs can be trusted: what the measures miss, and what the data give away.
+    """Check whether the figures of runs can be trusted: flaws of the measures, and biases of the data.
 
-    ``only`` names the parts that are wanted, of axioms, ties, noise, location and performance; without it all are run
-    that can be. ``annotators`` are re-annotations of the truth's queries, ``noise`` the standard deviations of the
-    noise on IoUs. ``truth`` may be two: the one like the training data first (iid), the other second (ood).
+    ``only`` names the checks to run: axioms, ties, noise, location or performance; by default all that are possible
+    run. ``annotators`` are re-annotations of the truth's queries, ``noise`` holds the standard deviations of the noise
+    on IoUs. ``truth`` may be two ground truths: first the one distributed like the training data (iid), then the other
+    (ood).
 
     >>> found = diagnose("examples/kitchen/careful.jsonl", "examples/kitchen/truth.jsonl", "AxIoU@1", only=["axioms"])
     >>> [verdict.broken for verdict in found.axioms.measures[0].verdicts]
@@ -257,7 +259,7 @@ def _answers(run: RunLike, corpus: Corpus | None, invalid: Policy) -> tuple[Run,
 def _label_runs(
     runs: RunsLike, corpus: Corpus | None, invalid: Policy
 ) -> list[tuple[str, tuple[Run, ...] | CaptionTable]]:
-    """Each run with its name, numbered where two have the same."""
+    """Each run with its name; equal names are numbered."""
     names, given = (list(runs), list(runs.values())) if isinstance(runs, Mapping) else ([], list(runs))
     opened = [_answers(run, corpus, invalid) for run in given]
     sources = [each.source if isinstance(each, CaptionTable) else each[0].source for each in opened]
@@ -267,15 +269,15 @@ def _label_runs(
 
 def _judgements(truth: TruthLike, corpus: Corpus | None, invalid: Policy) -> Judgements:
     if isinstance(truth, CaptionTable):
-        raise MomentseekError(f"{truth.source}: holds captions, and there are no judged moments to question")
+        raise MomentseekError(f"{truth.source}: holds captions, not judged moments; give ground truth of moments")
     return truth if isinstance(truth, Judgements) else read_truth(truth, corpus=corpus, invalid=invalid)
 
 
 def ranked_moments(runs: Sequence[Run] | CaptionTable) -> Run:
-    """Of the runs of a file, the one that ranks moments, in all videos if there is one."""
+    """The run of a file that ranks moments, preferably one that ranks those of all videos (VCMR)."""
     if isinstance(runs, CaptionTable):
-        raise MomentseekError(f"{runs.source}: holds captions, and there are no ranked moments to question")
+        raise MomentseekError(f"{runs.source}: holds captions, not ranked moments; give a run of moments")
     lists = [run for run in runs if run.task != "VR"]
     if not lists:
-        raise MomentseekError(f"{runs[0].source}: ranks videos only, and there are no moments to question")
+        raise MomentseekError(f"{runs[0].source}: ranks videos only; give a run of moments")
     return next((run for run in lists if run.task == "VCMR"), lists[0])

@@ -1,4 +1,4 @@
-"""Making runs: training a model, letting it predict, simulating data for it, and baselines that need none."""
+"""Make runs: train a model, predict with it, simulate data for it, and compute baselines."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ def train(
     force: bool = False,
     progress: TrainingCallback | None = None,
 ) -> TrainingOutcome | SeedsOutcome:
-    """Train a model to find moments on the data of a folder (one with a data.toml), and keep its best checkpoint.
+    """Train a model to find moments on the data of a folder with a data.toml, and keep its best checkpoint.
 
-    The settings are those of ``preset``, of the TOML file ``config``, or else of the preset that the data name, changed
-    by ``settings``: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``. The training run goes to the
-    folder ``out`` (default: runs/MODEL-SPLIT); ``force`` replaces one that is there. With ``seeds`` it is trained so
-    often. ``resume`` names the folder of a training run that was stopped, and needs nothing else. Ctrl-C stops after a
-    step and saves. Needs ``momentseek[train]``.
+    The settings are those of ``preset`` or of the TOML file ``config``; by default, those of the preset that the data
+    name. ``settings`` changes single ones: a mapping such as ``{"lr": 5e-4}``, or texts such as ``"lr=5e-4"``. The
+    training run is written to the folder ``out`` (default: runs/MODEL-SPLIT); ``force`` replaces an existing one.
+    ``seeds`` is the number of times to train, each with another seed. ``resume`` names the folder of a training run
+    that was stopped, and needs no other argument. Ctrl-C saves after the current step and stops. Needs
+    ``momentseek[train]``.
     """
     require_training()
     from momentseek.models.training.session import run_training
@@ -71,12 +72,13 @@ def predict(
     nms: float | None = None,
     device: str = "auto",
 ) -> Run:
-    """Answer the queries of a split with a trained model: a checkpoint's file, or the folder of a training run.
+    """Predict moments for the queries of a split with a trained model.
 
-    ``task`` is VCMR (moments in all videos), SVMR (moments in the right one) or VR (videos); ``top`` is the number of
-    predictions per query. ``videos`` names another checkpoint, or a run, whose first ``first`` videos of each query are
-    searched; ``whole_corpus`` searches all videos although the split has a pool for each query; ``nms`` drops moments
-    that overlap a better one of their video by more than this IoU. The run is also written to ``out`` if given. Needs
+    ``checkpoint`` is a checkpoint's file, or the folder of a training run. ``task`` is VCMR (moments in all videos),
+    SVMR (moments in the query's own video) or VR (videos); ``top`` is the number of predictions per query. ``videos``
+    names another checkpoint, or a run, whose first ``first`` videos of each query are searched; ``whole_corpus``
+    searches all videos even if the split has a candidate pool for each query; ``nms`` drops moments that overlap a
+    better one of the same video by more than this IoU. The run is also written to ``out`` if given. Needs
     ``momentseek[train]``.
     """
     require_training()
@@ -115,12 +117,12 @@ def simulate(
     text_dim: int | None = None,
     force: bool = False,
 ) -> SimulationReport | GroundingReport:
-    """Write a corpus to the folder ``out`` to train and test on, with every truth known.
+    """Write a simulated corpus, to train and test on, to the folder ``out``.
 
-    ``like="tvr"`` makes series with subtitles and graded judgements, ``"charades"`` and ``"activitynet"`` films whose
-    moments have habitual places. ``hard`` goes from 0 (a linear matcher will do) to 1 (nothing will); ``bias``,
-    ``verb_bias`` and ``pool`` are of films only, ``queries`` and ``variant`` of series only. The same seed gives the
-    same files. Needs ``momentseek[train]``.
+    ``like="tvr"`` makes series with subtitles and graded judgements; ``"charades"`` and ``"activitynet"`` make films
+    whose moments are biased towards certain positions. ``hard`` ranges from 0 (a linear matcher finds everything) to 1
+    (no model can). ``bias``, ``verb_bias`` and ``pool`` are settings of films only, ``queries`` and ``variant`` of
+    series only. The same seed gives the same files. Needs ``momentseek[train]``.
     """
     optional_module("h5py", "train")
 
@@ -157,10 +159,11 @@ def baseline(
     bandwidth: float | None = None,
     videos: Videos = None,
 ) -> Run:
-    """Answer the queries of ``test`` without looking at a video: what the baseline scores is had for nothing.
+    """Predict moments for the queries of ``test`` without any video, to show what a system scores for free.
 
-    ``name`` is chance, predict-all, moment-frequency or bias-based (or one of your own). The last two learn where
-    moments lie from ``train``. Every video must have a duration, in the ground truth or in ``videos``.
+    ``name`` is chance, predict-all, moment-frequency, bias-based, or a plug-in's baseline. Moment-frequency and
+    bias-based learn from ``train`` where moments usually are. Every video must have a duration, in the ground truth or
+    in ``videos``.
 
     >>> truth = Judgements.from_groups(["q"], [1], ["film.mp4"], [2], [5], durations={"film.mp4": 30.0})
     >>> baseline("predict-all", truth).moments("q")

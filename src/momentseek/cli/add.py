@@ -1,4 +1,4 @@
-"""``momentseek add``, ``retry``, ``encode`` and ``reencode``: put videos into the library."""
+"""``momentseek add``, ``retry``, ``encode`` and ``reencode``: add videos to the library and encode them."""
 
 from __future__ import annotations
 
@@ -32,100 +32,106 @@ from momentseek.recognition.sounds.yamnet import YAMNET, default_sound_detector,
 from momentseek.recognition.speech.models import DEFAULT_TRANSCRIBER, default_transcriber, transcriber_fingerprint
 
 ADD_WORDS_SETTING = "add_words"
-"""The catalog's setting that keeps the last command that added videos, for `status` to name it."""
+"""Catalog setting that holds the last ``add`` command, which `status` shows to continue an interrupted one."""
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @options.library
-@click.option("--recursive/--no-recursive", default=True, help="Look into folders in folders. Default: yes.")
+@click.option("--recursive/--no-recursive", default=True, help="Include subfolders. Default: yes.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Skip files or folders that match GLOB; repeatable.")
 @click.option(
-    "--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles in DIR too; remembered for these videos."
+    "--subtitles", type=click.Path(), metavar="DIR", help="Also look in DIR for these videos' subtitles, now and later."
 )
 @click.option(
     "--encoder",
     metavar="SPEC",
-    help="For a new library: things+clip (default), things, file:FOLDER or hub:NAME.",
+    help="Encoder of a new library: things+clip (default), things, file:FOLDER or hub:NAME.",
 )
 @click.option(
-    "--model", type=click.Path(), metavar="FOLDER", help="For a new library: a trained model (`momentseek export`)."
+    "--model", type=click.Path(), metavar="FOLDER", help="Trained model of a new library (see `momentseek export`)."
 )
 @click.option(
     "--clip-seconds",
     type=click.FloatRange(0.1, 600),
     default=1.5,
     show_default=True,
-    help="For a new library: length of a clip.",
+    help="Length of a clip in a new library.",
 )
 @click.option(
     "--transcribe/--no-transcribe",
     default=None,
     help="Transcribe speech in videos without subtitles. Default: yes, if momentseek[speech] is installed.",
 )
-@click.option("--transcriber", metavar="SPEC", help="Speech recognition model, or a FOLDER (default: whisper-base).")
-@click.option("--ocr/--no-ocr", default=None, help="Read text in the pictures. Default: no, or as MOMENTSEEK_OCR says.")
+@click.option(
+    "--transcriber", metavar="SPEC", help="Speech recognition model: a name (default: whisper-base) or a folder."
+)
+@click.option("--ocr/--no-ocr", default=None, help="Recognise text in the frames. Default: $MOMENTSEEK_OCR, else no.")
 @options.ocr_model
 @click.option(
     "--second-pass/--no-second-pass",
     default=None,
-    help="Encode by CLIP too, once all videos can be searched. Default: yes, if its weights are here.",
+    help="With things+clip: encode with CLIP after all videos are added. Default: yes, if its weights are installed.",
 )
 @click.option(
     "--sounds/--no-sounds",
     default=None,
-    help="Hear sounds other than speech. Default: yes, after `momentseek models get yamnet`.",
+    help="Detect sounds other than speech. Default: yes, if installed (`momentseek models get yamnet`).",
 )
 @click.option(
     "--describe",
     metavar="FOLDER|URL#NAME",
-    help="Describe each scene with a captioner: docs/captions.md. Default: none.",
+    help="Describe each scene with this captioner (docs/captions.md). Default: none.",
 )
 @click.option(
     "--sampling",
     type=click.Choice(SAMPLINGS),
-    help="Decode every picture, or only what is cheap and near enough. Default: exact, or as MOMENTSEEK_SAMPLING says.",
+    help="Decode every frame (exact), or only frames that are cheap to decode (quick). "
+    "Default: $MOMENTSEEK_SAMPLING, else exact.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
     metavar="N",
-    help="Number of files to decode in parallel. Default: one for each core, at most 4.",
+    help="Number of files to decode in parallel. Default: one per core, at most 4.",
 )
-@click.option("--hardware", is_flag=True, help="Let a graphics card decode, if PyAV can use the one here. Default: no.")
+@click.option("--hardware", is_flag=True, help="Decode on the graphics card, if PyAV supports it. Default: no.")
 @options.on_writers
 @click.option(
-    "--gpus-per-task", "gpus", type=click.FloatRange(min=0), default=0.0, help="With --on: GPUs that each writer needs."
+    "--gpus-per-task", "gpus", type=click.FloatRange(min=0), default=0.0, help="With --on: number of GPUs per task."
 )
-@click.option("--watch", "watching", is_flag=True, help="Stay, and add what appears or changes, until Ctrl-C.")
+@click.option(
+    "--watch", "watching", is_flag=True, help="Keep running, and add files that appear or change, until Ctrl-C."
+)
 @options.wait
 @options.quiet
 @options.as_json
 def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool, as_json: bool, **given: Any) -> None:
-    """Add videos: files, folders and patterns, or addresses such as s3://bucket/films.
+    """Add videos: files, folders, patterns, or remote addresses such as s3://bucket/films.
 
-    Files that are in the library and have not changed are not read again; a file that was moved
-    keeps its vectors. A file that cannot be added is reported, and listed by `momentseek status
-    --failed`; the others are added all the same. Stop it at any time, by Ctrl-C or worse: the
-    next `add` continues from there.
+    Unchanged files that are already in the library are not read again, and moved files are not
+    encoded again. A file that cannot be added is reported, and listed by `momentseek status
+    --failed`; the others are still added. You can stop at any time: the next `add` continues from
+    there, also after a crash.
 
     \b
-    Everything in a folder, with subtitles that lie elsewhere:
+    Everything in a folder, with subtitles from another folder:
       momentseek add ~/Videos --subtitles ~/Subtitles
-    With what is written on slides and signs (docs/ocr.md):
+    Also recognise text on slides and signs (docs/recognition.md):
       momentseek add ~/Talks --ocr
     A large collection, in less time (docs/library.md):
       momentseek add ~/Archive --sampling quick
-    Not the drafts, and keep watching:
+    Skip drafts, and keep watching the folder:
       momentseek add ~/Videos --exclude 'draft*' --watch
-    From a bucket; the copies are kept next to the library (docs/library.md):
+    From a bucket; copies are kept next to the library (docs/library.md):
       momentseek add s3://bucket/films --library films
     On all machines of a cluster (docs/cluster.md):
       momentseek add /mnt/films --library /mnt/library --on ray://head:10001
-    With a model trained on one's own videos (docs/models-in-the-library.md):
+    With a model trained on your own videos (docs/encoders.md):
       momentseek add ~/Videos --library trained --model films-model
 
-    Exit code: 0 if any file is in the library now, 2 if none is, 130 after Ctrl-C.
+    Exit code: 0 if at least one of the given files is in the library now (others may have failed),
+    2 if none is, 130 after Ctrl-C.
     """
     check_paths(path for path in paths if not is_remote(path))
     device = find_device() if given["hardware"] else None
@@ -134,7 +140,7 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
     display = IngestLines(quiet=quiet)
     shown: dict[str, Any] = {"library": library, "as_json": as_json}
     again = options.given_words()
-    if on is None or place_text(folder) == str(folder):  # nodes that share no folder fetch for themselves
+    if on is None or place_text(folder) == str(folder):  # nodes without a shared folder fetch the files themselves
         paths = tuple(fetch_videos(paths, folder, display.show))
         display.clear()
     found = {"recursive": given["recursive"], "exclude": given["exclude"], "subtitles": given["subtitles"]}
@@ -156,7 +162,7 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
 
 
 def _encoder(folder: Path, encoder: str | None, model: str | None) -> str | None:
-    """The encoder's spec that is asked for; what the settings file says is for new libraries only."""
+    """Return the requested encoder spec; the settings file counts only for new libraries."""
     if place_text(folder) != str(folder) or is_sharded(folder) or (folder / CATALOG_FILE).is_file():
         encoder, model = options.unless_setting("encoder", encoder), options.unless_setting("model", model)
     return options.encoder_or_model(encoder, model)
@@ -177,10 +183,10 @@ def _choose(
     jobs: int | None,
     **_: Any,
 ) -> None:
-    """Tell the library how videos are to be added."""
+    """Set the library's options for adding videos."""
     usual = opened.options
     if describe is not None:
-        open_scene_captioner(describe, opened)  # refuses one that is not there before anything is added
+        open_scene_captioner(describe, opened)  # fails before anything is added if there is no such captioner
     opened.options = replace(
         usual,
         transcriber=_transcriber(transcribe, transcriber, usual.transcriber),
@@ -195,7 +201,7 @@ def _choose(
 
 
 def _cluster_work(on: str, folder: Path, paths: tuple[str, ...], **given: Any) -> Any:
-    """The work of adding on a cluster, for ``ingest``; options that mean nothing there are refused."""
+    """Return the function that adds videos on a cluster, for ``ingest``; refuse options that have no effect there."""
     if given["watching"] or given["describe"] is not None:
         raise MomentseekError("on a cluster (--on), videos are neither watched nor described; leave that out")
     if given["jobs"] is not None or given["hardware"]:
@@ -213,7 +219,7 @@ def _cluster_work(on: str, folder: Path, paths: tuple[str, ...], **given: Any) -
 
 
 def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) -> None:
-    """Say what was done; an error if no file is in the library."""
+    """Print what was done; raise an error if no file is in the library."""
     if not (report.in_library or report.failed or report.failed_before):
         raise MomentseekError("no videos there; name a file to add it whatever it is called")
     conclude(report, library=library, as_json=as_json, quiet=quiet)
@@ -223,7 +229,7 @@ def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) 
 
 
 def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) -> str | None:
-    """The recogniser that transcribes the videos that are added; None for none.
+    """Return the speech recogniser for added videos, or None.
 
     >>> _transcriber(None, None, None), _transcriber(False, None, "whisper-base"), _transcriber(True, None, None)
     (None, None, 'whisper-base')
@@ -232,12 +238,12 @@ def _transcriber(transcribe: bool | None, named: str | None, usual: str | None) 
         return None
     chosen = named or (usual or DEFAULT_TRANSCRIBER if transcribe else usual)
     if chosen is not None and chosen != usual:
-        transcriber_fingerprint(chosen)  # refuses one that is not there before anything is added
+        transcriber_fingerprint(chosen)  # fails before anything is added if there is no such model
     return chosen
 
 
 def _ocr_model(ocr: bool | None, named: str | None, usual: str | None) -> str | None:
-    """The OCR model that reads the videos that are added; None for none.
+    """Return the OCR model for added videos, or None.
 
     >>> _ocr_model(None, None, None), _ocr_model(False, None, "ppocr-small"), _ocr_model(True, None, None)
     (None, None, 'ppocr-small')
@@ -246,18 +252,18 @@ def _ocr_model(ocr: bool | None, named: str | None, usual: str | None) -> str | 
         return None
     chosen = named or (usual or DEFAULT_OCR_MODEL if ocr else usual)
     if chosen is not None:
-        ocr_fingerprint(chosen)  # refuses one that is not there before anything is added
+        ocr_fingerprint(chosen)  # fails before anything is added if there is no such model
     return chosen
 
 
 def _sound_detector(sounds: bool | None, usual: str | None) -> str | None:
-    """What hears sounds in the videos that are added; None for nothing.
+    """Return the sound detector for added videos, or None.
 
     >>> _sound_detector(None, None), _sound_detector(False, "yamnet"), _sound_detector(True, "yamnet")
     (None, None, 'yamnet')
     """
     if sounds and usual is None:
-        weights_file()  # refuses weights that are not there before anything is added
+        weights_file()  # fails before anything is added if there are no weights
         return YAMNET
     return None if sounds is False else usual
 
@@ -273,7 +279,7 @@ def _watch(
     exclude: tuple[str, ...],
     subtitles: str | None,
 ) -> None:
-    """Add what appears, until Ctrl-C, which is how this ends well."""
+    """Add files that appear, until Ctrl-C, which is the normal end."""
     reports = watch(
         opened, paths, recursive=recursive, exclude=exclude, subtitles=subtitles_folder(subtitles), progress=display
     )
@@ -296,15 +302,15 @@ def _watch(
 
 @click.command()
 @options.library
-@click.option("--subtitles", type=click.Path(), metavar="DIR", help="Look for subtitles in DIR too.")
+@click.option("--subtitles", type=click.Path(), metavar="DIR", help="Also look for subtitles in DIR.")
 @options.wait
 @options.quiet
 @options.as_json
 def retry(library: str | None, subtitles: str | None, wait: float, quiet: bool, as_json: bool) -> None:
     """Try again to add the files that `momentseek status --failed` lists.
 
-    `add` leaves a file that failed alone until it changes; `retry` does not. Files that no longer
-    exist are taken off the list.
+    `add` skips a failed file until it changes; `retry` does not. Files that no longer exist are
+    removed from the list.
 
     \b
     After installing what was missing, or repairing a disk:
@@ -324,18 +330,18 @@ def retry(library: str | None, subtitles: str | None, wait: float, quiet: bool, 
 @click.command()
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option("--again", is_flag=True, help="Also try videos that failed before.")
+@click.option("--again", is_flag=True, help="Also encode videos that failed before.")
 @options.wait
 @options.quiet
 @options.as_json
 def encode(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) -> None:
-    """Encode videos by the second of a library's two encoders (CLIP).
+    """Encode videos with the library's second encoder (CLIP).
 
-    `add` does the same for what it adds, unless the weights of CLIP are missing or it is asked not
-    to. Stop it at any time: the next call continues from there.
+    `add` does this for new videos, unless CLIP's weights are missing or --no-second-pass is given.
+    You can stop at any time: the next run continues from there.
 
     \b
-    All videos that wait:
+    All videos that CLIP has not encoded yet:
       momentseek models get
       momentseek encode
     Some of them:
@@ -355,7 +361,7 @@ def encode(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) -> N
 @click.command()
 @options.library
 @click.option("--encoder", metavar="SPEC", help="The new encoder: things+clip, things, file:FOLDER or hub:NAME.")
-@click.option("--model", type=click.Path(), metavar="FOLDER", help="A trained model (`momentseek export`).")
+@click.option("--model", type=click.Path(), metavar="FOLDER", help="A trained model (see `momentseek export`).")
 @options.wait
 @options.quiet
 @options.as_json
@@ -364,12 +370,12 @@ def reencode(
 ) -> None:
     """Encode all videos again with another encoder or a trained model.
 
-    Searches use the old vectors until all new ones are there, and then the new ones. It can be
-    stopped at any time; the same command continues. If a video's file is missing or cannot be
-    read, the library keeps its old vectors and nothing is lost.
+    Searches use the old vectors until all new ones are ready. You can stop at any time: the same
+    command continues from there. If a video's file is missing or cannot be read, the library keeps
+    its old vectors.
 
     \b
-    From the first offline encoder to both, keeping the vectors that it has made:
+    From the first offline encoder to both, keeping the existing vectors:
       momentseek reencode --encoder things+clip
     From the offline encoders to a downloaded one:
       momentseek models get siglip2-base

@@ -1,4 +1,4 @@
-"""``momentseek answers`` and ``ask``: read what language models answer in prose, and ask vision models."""
+"""``momentseek answers`` and ``ask``: extract moments from free-text answers, and ask vision models for moments."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from momentseek.measuring.formats.registry import Reading
 
 @click.command()
 @click.argument("source", metavar="ANSWERS")
-@click.option("--out", metavar="FILE", help="Write the moments as predictions.")
+@click.option("--out", metavar="FILE", help="Write the extracted moments as predictions.")
 @click.option("--to", metavar="FORMAT", help="Write FORMAT. Default: by the ending of --out, .jsonl or .parquet.")
 @click.option(
     "--units",
     type=click.Choice(UNITS),
-    help="What a number without a unit means, where the file does not say. Default: seconds.",
+    help="Unit of bare numbers, unless the file says. Default: seconds.",
 )
-@click.option("--fps", type=click.FloatRange(0, min_open=True), help="Frames per second, where the file does not say.")
-@click.option("--table", is_flag=True, help="Print every answer with what it means.")
+@click.option("--fps", type=click.FloatRange(0, min_open=True), help="Frames per second, unless the file says.")
+@click.option("--table", is_flag=True, help="Print every answer with the moments extracted from it.")
 @options.videos
 @options.force
 @options.as_json
@@ -45,15 +45,15 @@ def answers(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Read the answers of a language model in prose, and count those that name no moment by reason.
+    """Extract moments from a language model's free-text answers, and count answers without a moment by reason.
 
-    ANSWERS is JSON Lines with query_id, video, answer and, where known, duration, fps and units. Such a file can be
-    given to evaluate and compare as it is.
+    ANSWERS is JSON Lines with query_id, video, answer and, if known, duration, fps and units. `evaluate` and `compare`
+    also accept such a file directly.
 
     \b
-    What the answers hold, and what each of them means:
+    Summarise the answers, and show the moments extracted from each:
       momentseek answers answers.jsonl --table
-    Those of a model that counts in hundredths of the video, as predictions:
+    Write the predictions of a model that answers in hundredths of the video's length:
       momentseek answers vtimellm.jsonl --units hundredths --videos durations.json --out run.jsonl
     """
     options.check_targets([source, videos], [out], force)
@@ -89,17 +89,40 @@ endpoint_options = (
         "--base-url", required=True, metavar="URL", help="An OpenAI-compatible endpoint, e.g. https://host/v1."
     ),
     click.option("--model", required=True, metavar="NAME", help="The model to ask."),
-    click.option("--media", required=True, metavar="DIR", help="The folder of the videos; a name may lack its ending."),
     click.option(
-        "--frames", type=click.IntRange(1, 256), default=16, show_default=True, help="Frames per request at most."
+        "--media",
+        required=True,
+        metavar="DIR",
+        help="Folder of the videos; names in the data may lack the file ending.",
     ),
     click.option(
-        "--long-side", type=click.IntRange(32, 4096), default=512, show_default=True, help="Pixels of a frame."
+        "--frames",
+        type=click.IntRange(1, 256),
+        default=16,
+        show_default=True,
+        help="Maximum number of frames per request.",
     ),
-    click.option("--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at once."),
-    click.option("--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds to wait."),
-    click.option("--max-tokens", type=click.IntRange(1), default=512, show_default=True, help="Length of an answer."),
-    click.option("--price", metavar="IN,OUT", help="Price of a million tokens sent and received, to count the cost."),
+    click.option(
+        "--long-side",
+        type=click.IntRange(32, 4096),
+        default=512,
+        show_default=True,
+        help="Pixels of a frame's longer side.",
+    ),
+    click.option(
+        "--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Number of parallel requests."
+    ),
+    click.option(
+        "--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds to wait for an answer."
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(1),
+        default=512,
+        show_default=True,
+        help="Maximum length of an answer in tokens.",
+    ),
+    click.option("--price", metavar="IN,OUT", help="Price of a million tokens sent and received, to report the cost."),
 )
 
 
@@ -111,7 +134,7 @@ def takes_endpoint(command: Any) -> Any:
 
 
 def endpoint_settings(given: dict[str, Any]) -> tuple[EndpointSettings, FrameBudget]:
-    """Take the options of an endpoint out of what was given: where to ask, and what to send."""
+    """Remove the endpoint options from ``given`` and return them: where to ask, and which frames to send."""
     budget = FrameBudget(given.pop("frames"), long_side=given.pop("long_side"))
     price = given.pop("price")
     if price is not None:
@@ -127,26 +150,31 @@ def endpoint_settings(given: dict[str, Any]) -> tuple[EndpointSettings, FrameBud
 @click.command()
 @click.argument("truth", metavar="TRUTH")
 @takes_endpoint
-@click.option("--out", "-o", required=True, metavar="FILE", help="Write the answers, as JSON Lines.")
+@click.option("--out", "-o", required=True, metavar="FILE", help="Write the answers to FILE, as JSON Lines.")
 @click.option(
-    "--prompt", default="json", show_default=True, metavar="NAME|FILE", help="json, seconds, or a text of yours."
+    "--prompt",
+    default="json",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="Prompt to use: json, seconds, or a file with your own.",
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask only about the first N queries.")
 @options.force
 @options.as_json
 def ask(truth: str, out: str, prompt: str, limit: int | None, force: bool, as_json: bool, **given: Any) -> None:
-    """Ask a vision model for the moments of TRUTH's queries, each in the query's video.
+    """Ask a vision model to find the moment of each of TRUTH's queries in the query's video.
 
-    TRUTH is any ground truth with words. Frames are sent as JPEG, evenly over the video, each with its time. The key is
-    read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY. The answers are a run: give them to evaluate and compare.
+    TRUTH is any ground truth with query texts. Frames are sent as JPEG, evenly spaced over the video, each with its
+    time. The API key is read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY. `evaluate` and `compare` accept the answers as
+    a run.
 
     \b
-    A model on this machine, at 32 frames of each video:
+    A model on this machine, with 32 frames of each video:
       momentseek ask val.jsonl --media videos --base-url http://localhost:8000/v1 --model qwen2.5-vl \\
         --frames 32 --out qwen.jsonl
       momentseek compare qwen.jsonl ours.jsonl --truth val.jsonl --missing zero
 
-    After Ctrl-C or a failure the same command continues: what was answered is in OUT.partial.jsonl.
+    After Ctrl-C or a failure the same command continues; answers so far are in OUT.partial.jsonl.
     """
     media = given.pop("media")
     options.check_targets([truth], [out], force)

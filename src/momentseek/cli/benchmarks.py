@@ -1,4 +1,4 @@
-"""``momentseek simulate``, ``baseline``, ``debias`` and ``reproduce``: corpora, baselines and tables of papers."""
+"""``momentseek simulate``, ``baseline``, ``debias`` and ``reproduce``: simulated corpora, baselines, papers' tables."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from momentseek.core.reports import count, text_table
 
 
 @click.command()
-@click.option("--out", "-o", "target", required=True, metavar="DIR", help="The folder to make.")
+@click.option("--out", "-o", "target", required=True, metavar="DIR", help="Folder to write.")
 @click.option(
     "--like",
     type=click.Choice(["tvr", "charades", "activitynet", "tacos", "qvhighlights"]),
     default="tvr",
     show_default=True,
-    help="The corpus to resemble: series with subtitles (tvr), or films whose moments follow habits.",
+    help="Dataset to imitate: TV series with subtitles (tvr), or films whose actions have usual times (all others).",
 )
 @click.option("--videos", type=int, help="Number of videos.  [default: 2000]")
 @click.option("--queries", type=int, help="Number of queries: 80 % train, 5 % val, 15 % test.  [default: 5000]")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same files.")
 @click.option(
-    "--hard", type=float, help="Difficulty from 0 (a linear matcher suffices) to 1 (nothing does).  [default: 0.5]"
+    "--hard", type=float, help="Difficulty from 0 (a linear model solves it) to 1 (no model can).  [default: 0.5]"
 )
 @click.option(
     "--variant",
@@ -55,17 +55,22 @@ from momentseek.core.reports import count, text_table
     help="Make the corpus harder in one way.  [default: default]",
 )
 @click.option("--annotations", metavar="FILE", help=f"{WORDS_AS_PICTURES}: captions with times, such as TVR's.")
-@click.option("--bias", type=float, help="Films: share of the moments placed by habit, from 0 to 1.  [default: 0.9]")
-@click.option("--verb-bias", type=float, help="Films: share of the actions with a habit of their own.  [default: 1]")
-@click.option("--pool", type=int, help="Films: videos searched per query of the split mvmr.  [default: 50]")
+@click.option(
+    "--bias", type=float, help="Films: share of moments at their action's usual time, 0 to 1.  [default: 0.9]"
+)
+@click.option("--verb-bias", type=float, help="Films: share of actions that have their own usual time.  [default: 1]")
+@click.option("--pool", type=int, help="Films: videos to search per query in the split mvmr.  [default: 50]")
 @click.option("--video-dim", type=int, help="Dimensions of a clip's video feature.  [default: 256; films: 128]")
 @click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
-@click.option("--force", is_flag=True, help="Replace the files of a folder that is not empty.")
+@click.option("--force", is_flag=True, help="Overwrite the files of a folder that is not empty.")
 @options.as_json
 def simulate(
     target: str, like: str, seed: int, annotations: str | None, force: bool, as_json: bool, **given: Any
 ) -> None:
-    """Make a simulated corpus of any size with known truth, TVR's statistics, and the files of TVR and TVR-Ranking.
+    """Simulate a corpus in which the ground truth is known.
+
+    It has the statistics of a real dataset and the same files, in any size. Results on it say how well a method learns,
+    but nothing about real videos.
 
     \b
     The standard corpus, and a model trained on it:
@@ -73,18 +78,16 @@ def simulate(
       momentseek train reloclnet --data simulation
     A small one, to try something within a second:
       momentseek simulate --videos 50 --queries 100 --out small
-    One in which val and test search videos that no training list holds:
+    One in which the val and test videos are not in any training list:
       momentseek simulate --variant new-library --out other
-    Real captions and times, shown as pictures made of their words:
+    Real captions and times, with video features made from the captions' words:
       momentseek simulate --variant words-as-pictures --annotations tvr_val_release.jsonl --out words
-    Films in which actions happen at habitual times, and a test set in which they do not:
+    Films in which actions have usual times, and a test set in which they do not:
       momentseek simulate --like charades --out films
       momentseek train tan2d --data films
-    Films of which a query finds several windows, with rated clips:
+    Films with several moments per query, and rated clips:
       momentseek simulate --like qvhighlights --out highlights
       momentseek train moment_detr --data highlights
-
-    It is a simulation: its numbers say how well something learns, but nothing about real videos.
     """
     optional_module("h5py", "train")
     chosen = {"seed": seed, **{name: value for name, value in given.items() if value is not None}}
@@ -113,7 +116,7 @@ def _simulate_series(target: str, settings: SimulationSettings, force: bool, as_
 
 
 def _simulate_words(target: str, annotations: str, chosen: dict[str, Any], force: bool, as_json: bool) -> None:
-    wrong = sorted(set(chosen) - {"queries", "seed", "video_dim", "variant"})
+    wrong = sorted(set(chosen) - {"queries", "seed", "video_dim", "videos", "variant"})
     if wrong:
         raise MomentseekError(f"{parameter(wrong[0])} is not a setting of {WORDS_AS_PICTURES}; leave it out")
     settings = WordPictureSettings(**{name: value for name, value in chosen.items() if name != "variant"})
@@ -142,17 +145,19 @@ def _simulate_films(target: str, settings: GroundingSettings, force: bool, as_js
 @click.argument("name", metavar="NAME", required=False)
 @click.option("--train", metavar="FILE", help="Ground truth to learn locations from, in any known format.")
 @click.option("--test", metavar="FILE", help="Ground truth whose queries to answer, in any known format.")
-@click.option("--out", "-o", "target", metavar="RUN", help="The run to write: .jsonl, .parquet, or what --to says.")
-@click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its ending.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Predictions per query.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="For chance and bias-based.")
 @click.option(
-    "--samples", type=click.IntRange(min=1), default=100, show_default=True, help="Draws per query of bias-based."
+    "--out", "-o", "target", metavar="RUN", help="Write the run to this file: .jsonl, .parquet, or the format of --to."
+)
+@click.option("--to", metavar="FORMAT", help="Format of RUN. Default: by its ending.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Predictions per query.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of chance and bias-based.")
+@click.option(
+    "--samples", type=click.IntRange(min=1), default=100, show_default=True, help="Samples per query of bias-based."
 )
 @click.option(
     "--bandwidth",
     type=Number(0, min_open=True),
-    help="Of bias-based's density, as a share of the video. Default: 0.0013 for ActivityNet's videos, otherwise 0.008.",
+    help="Bandwidth of bias-based's density, as a share of the video. Default: 0.0013 for ActivityNet, else 0.008.",
 )
 @options.videos
 @options.force
@@ -170,20 +175,21 @@ def baseline(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Answer the queries of --test with the baseline NAME; what it scores is what a system gets for nothing.
+    """Answer the queries of --test with the baseline NAME, which never looks at the videos.
 
     \b
-    chance            random stretches of the video
+    chance            random spans of the video
     predict-all       the whole video
     moment-frequency  the most frequent training locations
     bias-based        draws from the density of training locations, densest first
 
     \b
-    How far locations alone lead on Charades-CD:
+    How well locations alone score on Charades-CD:
       momentseek baseline bias-based --train charades_train.json --test charades_test_ood.json --out bias.jsonl
       momentseek evaluate bias.jsonl --truth charades_test_ood.json -m 'dR@1[IoU>={0.5,0.7}]' --invalid keep
 
-    Every query is answered in its own video (or in all videos of its pool), so that videos must have durations.
+    The moments are in the query's own video, or in all videos among which the query searches (its pool). The lengths of
+    these videos must be known.
     """
     if listing:
         rows = [[b.name, "train" if b.learns else "nothing", b.title] for b in BASELINES.values()]
@@ -206,7 +212,7 @@ def baseline(
 
 
 def _check(name: str, train: str | None, bandwidth: float | None) -> None:
-    """Refuse a training set or a bandwidth that the baseline lacks or would not use."""
+    """Refuse a missing training set, and options that the baseline would ignore."""
     learns = BASELINES[name].learns
     if learns and train is None:
         raise MomentseekError(f"{name} learns where moments lie; give the training set (--train FILE)")
@@ -219,47 +225,55 @@ def _check(name: str, train: str | None, bandwidth: float | None) -> None:
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1)
 @click.option(
-    "--run", "runs", multiple=True, metavar="NAME=IID,OOD", help="Two files of predictions that another program made."
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="NAME=IID,OOD",
+    help="Predictions of another program on both splits; repeatable.",
 )
-@click.option("--data", metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--data", metavar="DIR", help="Data folder (contains a data.toml).")
 @click.option("--train", default="train", show_default=True, metavar="SPLIT", help="The training split.")
 @click.option(
     "--iid",
     default="test_iid",
     show_default=True,
     metavar="SPLIT",
-    help="Test split: moments lie as in training.",
+    help="In-distribution test split.",
 )
-@click.option(
-    "--ood", default="test_ood", show_default=True, metavar="SPLIT", help="Test split: moments lie elsewhere."
-)
-@click.option("--truth-iid", metavar="FILE", help="The truth of iid predictions, instead of --data.")
-@click.option("--truth-ood", metavar="FILE", help="The truth of ood predictions.")
+@click.option("--ood", default="test_ood", show_default=True, metavar="SPLIT", help="Out-of-distribution test split.")
+@click.option("--truth-iid", metavar="FILE", help="Ground truth of iid predictions, instead of --data.")
+@click.option("--truth-ood", metavar="FILE", help="Ground truth of ood predictions.")
 @click.option(
     "--truth-train",
     metavar="FILE",
-    help="The truth of the training set; without it, the report says nothing about where training moments lie.",
+    help="Ground truth of the training set; without it, the report does not cover where training moments lie.",
 )
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Seeds to train each MODEL with.",
+    help="Number of seeds for each MODEL.",
 )
-@click.option("--preset", metavar="NAME", help="A paper's settings. Default for simulated data: films.")
-@click.option("--config", metavar="FILE", help="Settings from a TOML file instead of a preset.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all MODELs.")
-@click.option("--out", "-o", metavar="FOLDER", help="The folder of the report and of all models.")
+@click.option("--preset", metavar="NAME", help="Settings of a paper. Default for simulated data: films.")
+@click.option("--config", metavar="FILE", help="Read the settings from a TOML file instead of a preset.")
 @click.option(
-    "--verbs", type=click.IntRange(min=0), default=0, metavar="N", help="Also report by verb, for the N most frequent."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting for all MODELs; repeatable."
+)
+@click.option("--out", "-o", metavar="FOLDER", help="Folder for the report and all models.")
+@click.option(
+    "--verbs",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Also report results for the N most frequent verbs.",
 )
 @click.option(
     "--baseline-seeds",
     type=click.IntRange(min=0),
     default=5,
     show_default=True,
-    help="Number of draws of the random blind baselines; 0 leaves all baselines out.",
+    help="Number of seeds of the random blind baselines; 0 leaves all baselines out.",
 )
 @click.option("--plots/--no-plots", default=True, help="Draw the figures, as PNG and SVG.")
 @options.missing
@@ -271,15 +285,15 @@ def _check(name: str, train: str | None, bandwidth: float | None) -> None:
 def debias(
     models: tuple[str, ...], runs: tuple[str, ...], on: str | None, as_json: bool, quiet: bool, **given: Any
 ) -> None:
-    """Compare MODELs on a test split like the training set (iid) and one whose moments lie elsewhere (ood).
+    """Compare MODELs on a test split whose moments lie where training moments do (iid), and on one where not (ood).
 
     \b
     A MODEL is
       mdd                        a model, trained with every seed
-      'mdd[confounders=L*A]'     a model with settings of its own, written as for --set
+      'mdd[confounders=L*A]'     a model with its own settings, written as for --set
       runs/mdd                   the folder of a training run (a path has a slash)
       NAME=IID,OOD               two files of predictions; one may be left empty
-      NAME=any of these          the same under another name; several of one name are seeds of one system
+      NAME=any of these          the same under another name; repeat a name for several seeds of one system
 
     \b
     What debiasing gains, on simulated films:
@@ -292,7 +306,7 @@ def debias(
       momentseek debias --run ours=iid.jsonl,ood.jsonl --truth-iid test_iid.json --truth-ood test_ood.json \\
         --truth-train train.json
 
-    All others are compared with the first MODEL; blind baselines are reported next to them. FOLDER gets report.md,
+    The first MODEL is the one that all others, and blind baselines, are compared with. FOLDER contains report.md,
     report.json, tables as CSV, figures/ and runs/. The same command continues after an interruption.
     """
     report = compare_systems(
@@ -317,15 +331,21 @@ def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> 
 @click.command()
 @click.argument("table", required=False, shell_complete=_complete_tables)
 @click.option("--list", "listed", is_flag=True, help="List the tables, or the rows of TABLE.")
-@click.option("--data", metavar="DIR", help="Real features (a data.toml), else where to simulate.")
-@click.option("--rows", metavar="ROW,ROW", help="Only these rows, with the first stages they need.")
-@click.option("--seeds", type=click.IntRange(min=1), help="Seeds of every row. Default: the table's, or 3.")
-@click.option("--steps", type=click.IntRange(min=1), help="Steps of every row, instead of the table's.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all rows.")
-@click.option("--protocol", metavar="NAME", help="Another evaluator than the paper's.")
-@click.option("--estimate", is_flag=True, help="Print the processor minutes of every row, and train nothing.")
+@click.option("--data", metavar="DIR", help="Data folder with real features; otherwise the data are simulated there.")
+@click.option("--rows", metavar="ROW,ROW", help="Run only these rows, and the first stages they need.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds per row. Default: the table's, or 3.")
+@click.option("--steps", type=click.IntRange(min=1), help="Training steps per row, instead of the table's.")
 @click.option(
-    "--run", "runs", multiple=True, metavar="ROW=FOLDER", help="A finished training run of a row; several are seeds."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting for all rows; repeatable."
+)
+@click.option("--protocol", metavar="NAME", help="Use this protocol instead of the paper's.")
+@click.option("--estimate", is_flag=True, help="Only print the estimated CPU minutes of every row.")
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="ROW=FOLDER",
+    help="Use a finished training run for a row; repeatable, once per seed.",
 )
 @click.option(
     "--out",
@@ -333,7 +353,7 @@ def _complete_tables(_: click.Context, __: click.Parameter, incomplete: str) -> 
     default="reproduction",
     show_default=True,
     metavar="DIR",
-    help="The folder of all that is made.",
+    help="Output folder.",
 )
 @click.option("--markdown", is_flag=True, help="Print a GitHub table.")
 @click.option("--latex", is_flag=True, help="Print a booktabs table.")
@@ -354,20 +374,20 @@ def reproduce(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Train every row of a TABLE (a paper's, or a TOML file) over seeds; print our figures next to the paper's.
+    """Train every row of a TABLE (a paper's, or a TOML file), and print our figures next to the paper's.
 
     \b
-    Which tables there are, and the rows of one:
+    List the rows of a table (without its name: all tables):
       momentseek reproduce debiased-2 --list
-    Table 2 of debiased grounding, on real features or else on simulated films; a table of your own:
+    Table 2 of debiased grounding, on real features; then your own table:
       momentseek reproduce debiased-2 --data charades-cd
       momentseek reproduce my-table.toml
-    What that would take, row by row:
+    How long each row would take:
       momentseek reproduce debiased-2 --data charades-cd --estimate
     All rows at once on a cluster: the same with --set threads=1 --on auto
 
-    DIR/TABLE.md, .tex, .html (with figures) and .json are the table; DIR/runs and DIR/scores are shared by all tables.
-    What is finished is not done again: the same command continues after an interruption, and prints the same table.
+    The table is written to DIR/TABLE.md, .tex, .html (with figures) and .json; all tables share DIR/runs and
+    DIR/scores. Finished work is not repeated: the same command continues after an interruption.
     """
     if listed or not table:
         _list_tables(table, as_json)
@@ -420,7 +440,7 @@ def _show_estimate(rows: Sequence[Any], as_json: bool) -> None:
 
 
 def _list_tables(table: str | None, as_json: bool) -> None:
-    """Print all tables, or the rows of one."""
+    """Print the names of all tables, or the rows of one."""
     if table:
         shown = [[row.name, row.label] for row in read_table(table).rows.values() if not row.hidden]
     else:

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("checkpoint", metavar="CHECKPOINT")
-@click.option("--data", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
-@click.option("--split", required=True, metavar="NAME", help="The split whose queries are answered.")
-@click.option("--out", "-o", required=True, metavar="RUN", help="The run to write: .jsonl, or the format of --to.")
-@click.option("--to", metavar="FORMAT", help="The format of RUN. Default: by its file ending.")
+@click.option("--data", required=True, metavar="DIR", help="Data folder (contains a data.toml).")
+@click.option("--split", required=True, metavar="NAME", help="Split whose queries to answer.")
+@click.option(
+    "--out", "-o", required=True, metavar="RUN", help="Write the run to this file: .jsonl, or the format of --to."
+)
+@click.option("--to", metavar="FORMAT", help="Format of RUN. Default: by its file ending.")
 @click.option(
     "--task",
     type=click.Choice(["VCMR", "SVMR", "VR"]),
-    help="Find moments in all videos, moments in the right video, or videos. Default: VCMR for a split with pools, "
-    "else as in training.",
+    help="Find moments in all videos (VCMR), moments in the right video (SVMR), or videos (VR). Default: VCMR for a "
+    "split with pools, else as in training.",
 )
 @click.option(
     "--top",
@@ -50,9 +52,9 @@ if TYPE_CHECKING:
     "--first",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many of these videos are searched per query. Default: the model's setting `videos`; for pools, all.",
+    help="Search the first N of these videos per query. Default: the model's setting `videos`; for pools, all.",
 )
-@click.option("--whole-corpus", is_flag=True, help="Search all videos, although the split has a pool for each query.")
+@click.option("--whole-corpus", is_flag=True, help="Search all videos even if the split has a pool for each query.")
 @click.option("--nms", type=Number(0, 1), help="Drop moments that overlap a better one by more than this IoU.")
 @click.option(
     "--summary",
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Answer with the most salient clips of each video, up to this share of its time, instead of moments.",
 )
-@click.option("--device", default="auto", show_default=True, help="Where to compute: cpu, cuda, ….")
+@click.option("--device", default="auto", show_default=True, help="Device to compute on: cpu, cuda, ….")
 @options.force
 @options.as_json
 @options.quiet
@@ -75,7 +77,7 @@ def predict(
     quiet: bool,
     **how: Any,
 ) -> None:
-    """Answer the queries of a split with the model of CHECKPOINT: a file, or the folder of a training run.
+    """Answer the queries of a split with the model in CHECKPOINT: a file, or the folder of a training run.
 
     \b
     Predict and evaluate:
@@ -83,13 +85,13 @@ def predict(
       momentseek evaluate test.jsonl --truth simulation/test.json
     Re-rank the videos that another model found:
       momentseek predict runs/conquer --videos runs/xml --data simulation --split test --out test.jsonl
-    Search each query's pool with one model, then with another the five videos that the first ranks best (MVMR):
+    Search each query's pool with one model, then its five best videos with another (MVMR):
       momentseek predict runs/crocs --data films --split mvmr --out mvmr.jsonl
       momentseek predict runs/mdd --videos runs/crocs --first 5 --data films --split mvmr --out mvmr.jsonl
       momentseek evaluate mvmr.jsonl --truth films/mvmr.json --protocol mvmr
 
-    The first two commands give the figures of report.json (-m for measures other than NDCG). With --protocol
-    tvr-ranking, evaluate gives those of TVR-Ranking's evaluator: gain 2^rel-1 instead of rel, IoU > instead of >=.
+    The first two commands reproduce the figures in report.json (add -m for measures other than NDCG). With --protocol
+    tvr-ranking, evaluate computes what TVR-Ranking's evaluator does: gain 2^rel-1 instead of rel, IoU > instead of >=.
     """
     require_training()
     from momentseek.models.training.prediction import predict_split
@@ -110,7 +112,7 @@ def predict(
 
 
 def _fewer_videos(found: Prediction, first: int) -> str:
-    """A note that some queries searched fewer videos than were asked for."""
+    """Return a note that some queries searched fewer videos than requested."""
     places = [*(["the pool"] if found.in_pools else []), *([found.first_stage] if found.first_stage else [])]
     queries = count(len(found.run), "query", "queries")
     return (
@@ -124,22 +126,31 @@ FIGURES = (".png", ".svg", ".pdf")
 
 @click.command()
 @click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
-@click.option("--data", required=True, type=click.Path(), metavar="DIR", help="A data folder: one with a data.toml.")
-@click.option("--query", required=True, metavar="ID|TEXT", help="A query of the split, or any text (see below).")
-@click.option("--split", default="val", show_default=True, metavar="NAME", help="The split to search.")
-@click.option("--top", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="How many moments to show.")
-@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="A figure (.png, .svg, .pdf), or numbers (.json).")
+@click.option("--data", required=True, type=click.Path(), metavar="DIR", help="Data folder (contains a data.toml).")
+@click.option("--query", required=True, metavar="ID|TEXT", help="Id of a query of the split, or any text (see above).")
+@click.option("--split", default="val", show_default=True, metavar="NAME", help="Split to search.")
+@click.option(
+    "--top", "-k", type=click.IntRange(1, 20), default=3, show_default=True, help="Number of moments to show."
+)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write a figure (.png, .svg, .pdf) or numbers (.json) to FILE.",
+)
 @options.force
 @options.as_json
 def explain(
     checkpoint: str, data: str, query: str, split: str, top: int, out: str | None, force: bool, as_json: bool
 ) -> None:
-    """Show what a model (xml, reloclnet) sees in a query and in the videos it chooses.
+    """Show why a trained model (xml, reloclnet, slate) answers a query as it does.
 
-    Shows the weight of each word for pictures and for subtitles; for each of the best moments, the similarity of the
-    query to the video's clips, the responses of the learned start and end filters, and the moment next to the truth;
-    and the right video, if it was not found. A text that is not a query of the split can be used if the data say which
-    encoder made the queries' features (`momentseek data features`).
+    It shows the weight of each word for pictures and for subtitles. For each of the best moments it shows the
+    similarity of the query to the video's clips, the responses of the learned start and end filters, and the moment
+    next to the truth. It also shows the right video if the model missed it. For Slate the curves are those of what,
+    start and end. A text that is not a query of the split works only if the data name the encoder of the queries'
+    features (`momentseek data features`).
 
     \b
     A figure, and the numbers in it:
@@ -171,34 +182,34 @@ def explain(
 
 @click.command()
 @click.argument("checkpoint", metavar="CHECKPOINT", type=click.Path())
-@click.option("--out", required=True, type=click.Path(), metavar="FOLDER", help="The folder to write.")
+@click.option("--out", required=True, type=click.Path(), metavar="FOLDER", help="Folder to write.")
 @click.option(
     "--data",
     type=click.Path(),
     metavar="DIR",
-    help="The data that the model was trained on; they say which encoders it needs. Default: where they were then.",
+    help="Data folder that the model was trained on, which names its encoders. Default: its path at training time.",
 )
 @click.option(
     "--window",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="For models that stretch whole videos to a few clips (tan2d, mdd, mmn, …): the longest video that is "
-    "read at once; longer ones are cut into windows that overlap. Default: the length that 95 % of the training videos "
-    "do not exceed; mmn and crocs cut longer videos into windows of the training videos' median length.",
+    help="For models that resample whole videos to a few clips (tan2d, mdd, mmn, …): the longest video to read at "
+    "once. Longer ones are cut into overlapping windows of this length, by mmn and crocs of the training videos' "
+    "median length. Default: the 95th percentile of the training videos' lengths.",
 )
 @options.force
 @options.as_json
 def export(checkpoint: str, out: str, data: str | None, window: float | None, force: bool, as_json: bool) -> None:
-    """Write a trained model as a folder that a library can use.
+    """Export a trained model as a folder that a library can use.
 
-    xml and reloclnet, mmn, crocs and g2l make a library's vectors (`momentseek add --model`); tan2d, mdd, cet, tcn_dcm,
-    ctrl, acrn, ablr, scdm, drn, tsp_prl, moment_detr, qd_detr, univtg and spr, which read query and video together,
+    xml, reloclnet, mmn, crocs and g2l compute a library's vectors (`momentseek add --model`). tan2d, mdd, cet, tcn_dcm,
+    ctrl, acrn, ablr, scdm, drn, tsp_prl, moment_detr, qd_detr, univtg and spr read query and video together, and
     re-rank what a library finds (`momentseek search --rerank`).
 
     CHECKPOINT is a file that `momentseek train` wrote, or the folder of a training run, whose best checkpoint is used.
-    The folder written has the model's graphs as ONNX, compared with the model in torch beforehand, and model.json. A
-    model can serve a library only if its features were made by Momentseek's encoders (`momentseek data features`): the
-    library must make the same features of new videos.
+    The exported folder contains model.json and the model as ONNX graphs, which are first compared with the model in
+    torch. A library can use a model only if its features come from Momentseek's encoders (`momentseek data features`),
+    because the library must compute the same features of new videos.
 
     \b
     A model for your own videos:
@@ -224,41 +235,41 @@ def export(checkpoint: str, out: str, data: str | None, window: float | None, fo
 
 @click.command("import-checkpoint")
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("--model", required=True, metavar="NAME", help="The model that the weights belong to.")
-@click.option("--out", required=True, type=click.Path(), metavar="RUN", help="The folder of the run to make.")
+@click.option("--model", required=True, metavar="NAME", help="Model that the weights belong to.")
+@click.option("--out", required=True, type=click.Path(), metavar="RUN", help="Folder of the training run to write.")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting that the weights do not tell, such as heads=8 or max_clips=128; may be repeated.",
+    help="Setting that does not follow from the weights, such as heads=8 or max_clips=128; repeatable.",
 )
 @click.option(
     "--words",
     type=click.Path(),
     metavar="FILE",
-    help="The vocabulary of mmt or wssl: a JSON list of its words, or an object from words to their numbers.",
+    help="Vocabulary of mmt or wssl: a JSON list of words, or an object that maps words to numbers.",
 )
 @options.force
 @options.as_json
 def import_weights(
     file: str, model: str, out: str, settings: tuple[str, ...], words: str | None, force: bool, as_json: bool
 ) -> None:
-    """Turn the weights of a model's public implementation into a training run.
+    """Convert the weights of a model's public implementation into a training run.
 
-    FILE holds a state dict under the public implementation's own names, as a safetensors file or as one that torch.save
-    wrote; nothing in it is run. What sizes tell is read off them, what they do not is said. The run can be given to
-    `predict`, `explain` and `export`, and training can begin from it (train --set begin=RUN). It computes what the
-    public code does, its oversights included; docs/models.md names them.
+    FILE is a state dict with the public implementation's parameter names, in safetensors format or written by
+    torch.save; no code in it is executed. Settings that follow from tensor sizes are set from them; the others take the
+    authors' values and are reported. `predict`, `explain` and `export` accept the run, and training can start from it
+    (train --set begin=RUN). It computes what the public code computes, including its errors; docs/models.md lists them.
 
     \b
     The authors' MMN for Charades-STA, on your copy of the features:
       momentseek import-checkpoint pool_model_14e.pth --model mmn --out mmn-charades
       momentseek predict mmn-charades --data charades --split test --task SVMR --out mmn.jsonl
       momentseek evaluate mmn.jsonl --truth charades_sta_test.txt
-    One whose clips the weights do not tell:
+    Weights that do not imply the number of clips:
       momentseek import-checkpoint tacos.pth --model mmn --set max_clips=128 --out mmn-tacos
-    A captioner, whose words are in a file of their own:
+    A captioner, whose vocabulary is in a separate file:
       momentseek import-checkpoint model.chkpt --model mmt --words word2idx.json --out mmt
     """
     require_training()
@@ -272,6 +283,6 @@ def import_weights(
     click.echo(f"wrote {done.out}: {done.model} with {done.parameters:,} parameters, from {done.source}")
     if done.assumed:
         assumed = ", ".join(f"{key}={value}" for key, value in done.assumed.items())
-        options.say(f"note: settings that the weights do not tell are the authors': {assumed} (--set changes them)")
+        options.say(f"note: settings that do not follow from the weights are the authors': {assumed} (change: --set)")
     if done.skipped:
         options.say(f"note: {len(done.skipped):,} tensors have no place in the model, such as {done.skipped[0]}")

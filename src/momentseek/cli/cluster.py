@@ -1,4 +1,4 @@
-"""``momentseek shard``, and tasks of other commands on a Ray cluster (``--on``)."""
+"""``momentseek shard``, and the tasks that other commands run on a Ray cluster (``--on``)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from momentseek.library.location import library_folder, place_text
 
 @click.command()
 @click.argument("new", metavar="NEW", type=click.Path())
-@click.option("--shards", required=True, type=int, metavar="N", help="How many shards; it stays like that.")
-@click.option("--from", "source", metavar="LIBRARY", help="Split this library, which stays as it is.")
-@click.option("--encoder", metavar="NAME", help="The encoder of pictures of a new, empty library.")
+@click.option("--shards", required=True, type=int, metavar="N", help="Number of shards; it cannot be changed later.")
+@click.option("--from", "source", metavar="LIBRARY", help="Copy the videos of this library into the shards.")
+@click.option("--encoder", metavar="NAME", help="Image encoder of a new, empty library.")
 @options.wait
 @options.as_json
 def shard(new: str, shards: int, source: str | None, encoder: str | None, wait: float, as_json: bool) -> None:
-    """Make a library in shards: an empty one, or the videos of another split over them.
+    """Create a sharded library NEW: empty, or with the videos of another library.
 
-    Each shard is an ordinary library, and a video belongs to one by the hash of its content. Every
-    command takes such a library, and finds in it what it would find in one. Splitting copies;
-    nothing is encoded again. Stopped by Ctrl-C, it leaves nothing behind.
+    Each shard is an ordinary library; the hash of a video's content decides its shard. Every
+    command accepts a sharded library, and finds in it what it would find in a single one. Videos
+    are copied, not encoded again. If you stop it with Ctrl-C, it leaves nothing behind.
 
     \b
     Split a library over eight shards:
       momentseek shard ./archive --from films --shards 8
-    Make an empty one, and fill it:
+    Create an empty one and add videos:
       momentseek shard ./archive --shards 8
       momentseek add ~/Videos --library ./archive
-    In object storage (docs/sharding.md):
+    In object storage (docs/cluster.md):
       momentseek shard s3://bucket/lib --shards 8
     """
 
@@ -52,7 +52,7 @@ def shard(new: str, shards: int, source: str | None, encoder: str | None, wait: 
 
 
 def run_on(address: str, tasks: Sequence[ClusterTask], *, quiet: bool = False) -> bool:
-    """Carry out tasks on the cluster at an address, with one line of progress; False if they were stopped (Ctrl-C)."""
+    """Run tasks on the cluster at an address and show their progress; return False if Ctrl-C stopped them."""
 
     lines = ProgressLines(quiet=quiet, silence_seconds=30.0)
     try:

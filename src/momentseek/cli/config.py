@@ -1,7 +1,7 @@
-"""``momentseek config`` and ``completion``: choose defaults of commands once, and complete words by Tab.
+"""``momentseek config`` and ``completion``: set the defaults of options, and set up shell completion.
 
 Settings become click's ``default_map``: a key of the file is a command and one of its options (``search.k``,
-``ocr.run.every``), and its value is checked as the flag's would be.
+``ocr.run.every``), and its value is checked like the flag's.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from momentseek.core.registry import did_you_mean
 PASSWORD = re.compile(r"(://[^/:@]*:)[^/@]*@")
 """A user's name and password in an address."""
 NOT_KEPT = {"help", "yes", "force", "json", "csv", "token", "plugin", LIBRARY_KEY}
-"""Options that are asked for each time: what destroys something, what scripts rely on, what is secret."""
+"""Options that cannot be settings: those that destroy data, that scripts rely on, or that are secret."""
 WITHOUT_SETTINGS = ("config", "models", "data", "demo", "doctor", "completion")
-"""Commands that take no settings: groups of others, and those whose options are for one time."""
+"""Commands without settings: groups of commands, and commands whose options are for a single run."""
 FORMER_OWNERS = {"transcript": ("transcript", "show")}
-"""Groups that were one command: the options that they had, and which of their commands has them now."""
+"""Former commands that are groups now → the command of the group that has their options."""
 
 
 @click.group()
 def config() -> None:
-    """Choose once what commands do by default, in a settings file (TOML).
+    """Set the defaults of command options, in a settings file (TOML).
 
     A key is `library`, or a command and one of its options: search.k, serve.port, add.encoder. A flag on the command
-    line counts more than the environment, and the environment more than the file.
+    line overrides the environment, and the environment overrides the file.
 
     \b
       momentseek config set library films
@@ -47,11 +47,11 @@ def config() -> None:
 
 
 @config.command("list")
-@click.option("--all", "show_all", is_flag=True, help="List every key that can be set, and what it is for.")
+@click.option("--all", "show_all", is_flag=True, help="List every key that can be set, with its help text.")
 @options.as_json
 @click.pass_context
 def list_settings(context: click.Context, show_all: bool, as_json: bool) -> None:
-    """List what is set; with --all, what can be.
+    """List the current settings; with --all, every key that can be set.
 
     \b
       momentseek config list
@@ -68,7 +68,7 @@ def list_settings(context: click.Context, show_all: bool, as_json: bool) -> None
         for key, value in found.items():
             click.echo(f"{key} = {_value_text(value)}")
         if not found:
-            options.say(f"nothing is set; {config_path()} would hold it")
+            options.say(f"nothing is set; settings are stored in {config_path()}")
 
 
 @config.command("get")
@@ -98,7 +98,7 @@ def get_setting(context: click.Context, key: str, as_json: bool) -> None:
 @click.argument("values", nargs=-1, required=True, metavar="VALUE...")
 @click.pass_context
 def set_setting(context: click.Context, key: str, values: tuple[str, ...]) -> None:
-    """Set a key; what its option would refuse is refused. Several values are for options that may be repeated.
+    """Set a key to a value that its option accepts. Options that are repeatable take several values.
 
     \b
       momentseek config set add.encoder hub:siglip2-base
@@ -112,7 +112,7 @@ def set_setting(context: click.Context, key: str, values: tuple[str, ...]) -> No
 @config.command("unset")
 @click.argument("key")
 def unset_setting(key: str) -> None:
-    """Forget a key, whether or not its option still exists.
+    """Remove a key, even if its option no longer exists.
 
     \b
       momentseek config unset search.k
@@ -126,7 +126,7 @@ def unset_setting(key: str) -> None:
 
 @config.command("path")
 def print_path() -> None:
-    """Print where the settings file is, or would be.
+    """Print the path of the settings file, even if it does not exist yet.
 
     \b
       $EDITOR "$(momentseek config path)"
@@ -153,7 +153,7 @@ def completion(context: click.Context, shell: str) -> None:
 
 
 def _without_password(value: Any) -> Any:
-    """A value to show: an address without its password.
+    """Return a value for display: an address without its password.
 
     >>> _without_password("postgresql://ann:secret@db/films"), _without_password(8080)
     ('postgresql://ann:***@db/films', 8080)
@@ -162,7 +162,7 @@ def _without_password(value: Any) -> Any:
 
 
 def command_defaults(context: click.Context) -> dict[str, Any]:
-    """The settings for the command that is about to run, as click takes defaults (``default_map``)."""
+    """Return the settings for the command that is about to run, in the form of click's ``default_map``."""
     if context.invoked_subcommand in (None, *WITHOUT_SETTINGS):
         return {}
     defaults = {}
@@ -180,7 +180,7 @@ def command_defaults(context: click.Context) -> dict[str, Any]:
 
 
 def find_option(context: click.Context, key: str) -> click.Option:
-    """The option that a key such as ``search.k`` or ``ocr.run.every`` means."""
+    """Return the option for a key such as ``search.k`` or ``ocr.run.every``."""
     *path, name = _words(context, key)
     command = context.find_root().command if path and path[0] in _commands(context) else None
     for word in path:
@@ -199,7 +199,7 @@ def find_option(context: click.Context, key: str) -> click.Option:
 
 
 def _words(context: click.Context, key: str) -> list[str]:
-    """The commands and the option of a key, a former name of a command replaced by the present words."""
+    """Split a key into commands and option, replacing a command's former name by the current words."""
     first, *rest = key.split(".")
     if len(rest) == 1 and first in FORMER_OWNERS:
         return [*FORMER_OWNERS[first], *rest]
@@ -214,7 +214,7 @@ def _commands(context: click.Context) -> list[str]:
 
 
 def _settable_options(command: click.Command) -> dict[str, click.Option]:
-    """The options of a command that a setting can choose, by their long names without the dashes, former ones too."""
+    """Return the options of a command that can be settings, by their long names (also former ones) without dashes."""
     found: dict[str, click.Option] = {}
     for option in command.params:
         if isinstance(option, click.Option) and not option.hidden:
@@ -224,7 +224,7 @@ def _settable_options(command: click.Command) -> dict[str, click.Option]:
 
 
 def _parse_value(context: click.Context, key: str, words: tuple[str, ...]) -> Any:
-    """The value that ``words`` mean for a key, as it is written into the file; refused as the flag would refuse it."""
+    """Parse ``words`` as the value of a key, as written to the file; refuse what the flag would refuse."""
     if key == LIBRARY_KEY:
         if len(words) != 1 or not words[0]:
             raise MomentseekError("library takes one name or path")
@@ -246,7 +246,7 @@ def _parse_value(context: click.Context, key: str, words: tuple[str, ...]) -> An
 
 
 def _check_value(context: click.Context, key: str, option: click.Option, value: Any) -> Any:
-    """The value as its option converts it; refused if the option does not take it."""
+    """Return the value as its option converts it; refuse a value that the option does not accept."""
     if isinstance(value, list) != option.multiple or isinstance(value, bool) != option.is_flag:
         what = "a list" if option.multiple else "true or false" if option.is_flag else "one value"
         raise MomentseekError(f"{config_path()}: {key} must be {what}; correct it with: momentseek config set {key} …")
@@ -264,7 +264,7 @@ def _refuse(context: click.Context, key: str, known: Sequence[str] = ()) -> NoRe
 
 
 def _checked_settings(context: click.Context) -> Iterator[tuple[str, Any]]:
-    """The keys and values of the settings file, every key of which an option takes."""
+    """Yield the keys and values of the settings file; refuse a key that belongs to no option."""
     for key, value in _flatten(read_config()):
         if key != LIBRARY_KEY:
             find_option(context, key)
@@ -272,8 +272,8 @@ def _checked_settings(context: click.Context) -> Iterator[tuple[str, Any]]:
 
 
 def _every_setting(context: click.Context) -> Iterator[tuple[str, str]]:
-    """Every key that can be set, and what it is for."""
-    yield LIBRARY_KEY, "Which library all commands use: a name, or a path with a separator."
+    """Yield every key that can be set, with its help text."""
+    yield LIBRARY_KEY, "Library that all commands use: a name, or a path that contains a slash."
     root = context.find_root().command
     assert isinstance(root, click.Group)
     for name in _commands(context):
@@ -291,7 +291,7 @@ def _settings_of(context: click.Context, command: click.Command | None, name: st
 
 
 def _flatten(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested tables as dotted keys.
+    """Yield the values of nested tables by dotted keys.
 
     >>> dict(_flatten({"library": "films", "ocr": {"run": {"every": 1.0}}}))
     {'library': 'films', 'ocr.run.every': 1.0}
@@ -304,7 +304,7 @@ def _flatten(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[st
 
 
 def _nest(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Dotted keys as nested tables."""
+    """Return dotted keys as nested tables."""
     whole: dict[str, Any] = {}
     for key, value in settings.items():
         *tables, name = key.split(".")

@@ -1,4 +1,4 @@
-"""``momentseek demo``: make a sample library, search it with a few queries, and show how well they are answered."""
+"""``momentseek demo``: make a sample library, search it, and compare the results with the truth."""
 
 from __future__ import annotations
 
@@ -46,27 +46,29 @@ Examples:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the films and the library. Default: next to your other libraries.",
 )
-@click.option("--words/--no-words", default=True, help="Also a film that speaks and one with a slide. Default: yes.")
+@click.option(
+    "--words/--no-words", default=True, help="Also make a film with speech and one with a slide. Default: yes."
+)
 @as_json
 def command(into: Path | None, words: bool, as_json: bool) -> None:
     """Make a sample library and search it.
 
-    Makes four short films with subtitles from photographs that ship in Python packages, one film in which a synthetic
-    voice speaks, and one with a slide. Adds them to a library like any other videos, transcribes the one and runs OCR
-    on the other, searches the library with a few queries, and shows the moments found next to the true ones, which are
-    known exactly. Later runs only search. Nothing is downloaded without asking.
+    It makes four short films with subtitles from photographs that ship with Python packages, one film with synthetic
+    speech, and one with a slide. It adds them to a library, transcribes the speech, reads the slide by OCR, runs a few
+    queries, and shows the moments found and the correct ones. Later runs only search. It asks before it downloads
+    anything.
     """
     offer_models()
     library_at, films_at = _folders(into)
     say(f"films: {films_at}\nlibrary: {library_at}")
-    speaks, reads = words and _hears(), words and _reads()
-    films = (*DEMO_FILMS, *((SPOKEN_FILM,) if speaks else ()), *((SLIDE_FILM,) if reads else ()))
-    queries = (*DEMO_QUERIES, *((SPOKEN_QUERY,) if speaks else ()), *((SLIDE_QUERY,) if reads else ()))
+    has_speech, has_slide = words and _can_transcribe(), words and _can_run_ocr()
+    films = (*DEMO_FILMS, *((SPOKEN_FILM,) if has_speech else ()), *((SLIDE_FILM,) if has_slide else ()))
+    queries = (*DEMO_QUERIES, *((SPOKEN_QUERY,) if has_speech else ()), *((SLIDE_QUERY,) if has_slide else ()))
     with progress_bar(len(films), "making films") as advance:
         paths = make_films(films_at, films, progress=lambda _: advance(1))
     with Library.open(library_at, create=True) as library:
         say(str(library.add(paths)))
-        if reads:
+        if has_slide:
             library.ocr([SLIDE_FILM.name])
         understands = bool(second_encoder(vision_spec(library.store.catalog))) and is_here(CLIP)
         if understands:
@@ -79,26 +81,26 @@ def command(into: Path | None, words: bool, as_json: bool) -> None:
         return
     click.echo(answers.as_text())
     if not understands:
-        click.echo("The encoder of pictures knows a thousand labels, no actions; CLIP does: momentseek models get")
+        click.echo("This image encoder knows a thousand labels but no actions; to add CLIP: momentseek models get")
     where = f"--library {library_at}" if into else "--library demo"
     click.echo(f"\nTry a query of your own:  momentseek search {where} 'a flower'")
 
 
-def _hears() -> bool:
-    """Whether the film that speaks can be made and heard; says what is missing."""
+def _can_transcribe() -> bool:
+    """Whether the film with speech can be made and transcribed; prints what is missing."""
 
     if has_voice() and default_transcriber() is not None:
         return True
-    say("no film speaks: that needs a voice and what hears it (pip install 'momentseek[demo]')")
+    say("no film with speech: it needs a synthetic voice and a recogniser (pip install 'momentseek[demo]')")
     return False
 
 
-def _reads() -> bool:
-    """Whether the film with a slide can be read; says what is missing."""
+def _can_run_ocr() -> bool:
+    """Whether the film with a slide can be read by OCR; prints what is missing."""
 
     if is_installed():
         return True
-    say("no film has a slide: that needs what reads it (pip install 'momentseek[ocr]')")
+    say("no film with a slide: it needs an OCR model (pip install 'momentseek[ocr]')")
     return False
 
 

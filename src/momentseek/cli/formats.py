@@ -1,4 +1,4 @@
-"""``momentseek formats``, ``convert`` and ``measures``: which files can be read, and what can be measured."""
+"""``momentseek formats``, ``convert`` and ``measures``: list and convert file formats, and list measures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from momentseek.measuring.measures.grammar import describe_measures, describe_pr
 @options.videos
 @options.as_json
 def formats(files: tuple[str, ...], videos: str | None, as_json: bool) -> None:
-    """List the file formats, or say what each FILE is and holds.
+    """List the file formats, or show the format and contents of each FILE.
 
     \b
       momentseek formats
@@ -77,20 +77,25 @@ def _description_text(found: Description) -> str:
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @click.option("--to", metavar="FORMAT", help="Write FORMAT. Default: by OUT's ending, .jsonl, .parquet or .txt.")
-@click.option("--from", "format", metavar="FORMAT", help="Read IN as FORMAT, if it is not recognised as you want.")
+@click.option("--from", "format", metavar="FORMAT", help="Read IN as FORMAT instead of detecting its format.")
 @options.videos
 @options.invalid
-@click.option("--task", type=click.Choice(["VCMR", "SVMR", "VR"]), help="Which list of a TVR submission. Default: all.")
+@click.option(
+    "--task",
+    type=click.Choice(["VCMR", "SVMR", "VR"]),
+    help="Convert only this list of a TVR submission. Default: all.",
+)
 @click.option("--force", is_flag=True, help="Overwrite OUT if it exists.")
 @options.as_json
 def convert(source: str, target: str, invalid: str | None, as_json: bool, **given: Any) -> None:
-    """Rewrite the truth, run, captions or list of videos IN as OUT.
+    """Convert IN (ground truth, run, captions or list of videos) to another format and write it to OUT.
 
-    What OUT's format cannot carry is refused (graded relevance as TVR, …) or, where the moments
-    themselves stay intact, reported as left out. OUT appears only when it is complete.
+    If OUT's format cannot hold something essential (say, graded relevance as TVR), the command
+    fails; if the moments themselves stay intact, it reports what it left out. OUT appears only when
+    it is complete.
 
     \b
-    Charades-STA for tools that read ActivityNet's form (the durations come from the second file):
+    Charades-STA for tools that read ActivityNet's format (durations come from the second file):
       momentseek convert charades_sta_test.txt test.json --to activitynet --videos durations.json
     Predictions as compressed JSON Lines:
       momentseek convert predictions.json predictions.jsonl.gz
@@ -114,7 +119,7 @@ def _show_conversion(done: Conversion) -> None:
         options.say(f"  {finding}")
     options.say(f"wrote {done.target}: {done.written_as}")
     if done.lost:
-        options.say(f"  not carried by {done.written_as}: {'; '.join(done.lost)}")
+        options.say(f"  not stored in {done.written_as}: {'; '.join(done.lost)}")
 
 
 @click.command()

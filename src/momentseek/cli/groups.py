@@ -1,10 +1,10 @@
-"""Command groups that import a command only when it runs, options with former names, and parameters as flags."""
+"""Command groups that import commands lazily, options with former names, and parameters as flags."""
 
 from __future__ import annotations
 
 import importlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,11 +14,11 @@ from momentseek.core.errors import any_of, python_parameter
 from momentseek.core.registry import did_you_mean
 
 Sections = Mapping[str, Mapping[str, tuple[str, str]]]
-"""Title → command → where it is (``module:name`` below the package) and its line of help."""
+"""Title → command → its location (``module:name`` below the package) and its line of help."""
 
 
 class LazyGroup(click.Group):
-    """A group of commands in sections; ``aliases`` are former names, each for the words that are typed now."""
+    """A group of commands in sections; ``aliases`` maps former names to the current words."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class LazyGroup(click.Group):
         return list(self.targets)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """The command, imported from its module."""
+        """Import a command from its module and return it."""
         if name not in self.targets:
             return None
         module, _, attribute = self.targets[name].partition(":")
@@ -48,15 +48,17 @@ class LazyGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, a former name replaced by the present words."""
+        """Parse the arguments, after replacing a former name by the current words."""
         if args and args[0] in self.aliases:
-            args = [*self.aliases[args[0]], *args[1:]]
+            current = self.aliases[args[0]]
+            report_rename(ctx, args[0], " ".join(current))
+            args = [*current, *args[1:]]
         return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command as click does; for a mistyped one, the error suggests the nearest."""
+        """Find the command as click does; the error for a mistyped name suggests the nearest one."""
         if args and args[0] not in self.targets and not args[0].startswith("-"):
             hint = did_you_mean(args[0], self.targets, "")
             ctx.fail(f"there is no command {args[0]!r}. {hint.capitalize()}".rstrip())
@@ -70,7 +72,7 @@ class LazyGroup(click.Group):
 
 
 def load_plugins(context: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:
-    """Import the files that ``--plugin`` names, before any other option is looked at."""
+    """Import the files that ``--plugin`` names, before any other option is parsed."""
     for file in files:
         plugins.use_file(file)
     if files:
@@ -84,12 +86,12 @@ plugin_option = click.option(
     is_eager=True,
     expose_value=False,
     callback=load_plugins,
-    help="Load FILE, a Python file that adds models, measures, formats, …: docs/plugins.md. May be repeated.",
+    help="Load a Python FILE that adds models, measures, formats, … (docs/plugins.md); repeatable.",
 )
 
 
 def add_plugin_option(command: click.Command) -> None:
-    """Give ``--plugin`` to a command, or to all commands of a group."""
+    """Add ``--plugin`` to a command, or to all commands of a group."""
     if isinstance(command, click.Group) and not isinstance(command, LazyGroup):
         for one in command.commands.values():
             add_plugin_option(one)
@@ -97,27 +99,46 @@ def add_plugin_option(command: click.Command) -> None:
         plugin_option(command)
 
 
+def report_rename(context: click.Context, former: str, current: str) -> None:
+    """Print on stderr the current name of a renamed command or flag, once per run of the command line."""
+    reported = context.meta.setdefault("momentseek.renamed", set())
+    if former in reported or context.resilient_parsing:  # a shell completes a word
+        return
+    reported.add(former)
+    click.echo(f"momentseek: `{former}` is now `{current}`; the former name still works for the time being", err=True)
+
+
 class RenamedOption(click.Option):
-    """An option with former names (``former``), which still work and are not shown."""
+    """An option with former names (``former``): they work, are not shown, and print the current name when used."""
 
     def __init__(self, *args: Any, former: Sequence[str] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         self.former = list(former)
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Let the parser take the former names too."""
+        """Make the parser accept the former names too."""
         super().add_to_parser(parser, ctx)
         action = "append" if self.multiple else "store"
         parser.add_option(self, self.former, dest=self.name, action=action, nargs=self.nargs)
+        for name in self.former:
+            option = parser._long_opt[name]
+            option.process = self._reporting(option.process, ctx, name)
+
+    def _reporting(self, process: Callable[..., None], ctx: click.Context, former: str) -> Callable[..., None]:
+        def report_and_process(*args: Any) -> None:
+            report_rename(ctx, former, max(self.opts, key=len))
+            process(*args)
+
+        return report_and_process
 
 
 def option_names(option: click.Option) -> list[str]:
-    """The names by which an option can be given, the former ones last."""
+    """All names of an option, former ones last."""
     return [*option.opts, *getattr(option, "former", ())]
 
 
 def flag_parameter(name: str, values: tuple[object, ...]) -> str:
-    """A parameter that a message names, as a flag of the running command; as in Python if it has no such flag."""
+    """Write a parameter in a message as a flag of the running command, or as in Python if it has no such flag."""
     context = click.get_current_context(silent=True)
     option = None if context is None else _find_option(context.command, name)
     if option is None:

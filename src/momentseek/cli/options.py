@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they have in common: notes, JSON, output files and folders."""
+"""Options and helpers that commands share: notes on stderr, JSON, output files and folders."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ measures = click.option(
     "measures",
     multiple=True,
     metavar="MEASURE",
-    help="Compute MEASURE, e.g. 'NDCG@{10,20}[IoU>={0.3,0.5}]'; may be given several times.",
+    help="Compute MEASURE, e.g. 'NDCG@{10,20}[IoU>={0.3,0.5}]'; repeatable.",
 )
 protocol = click.option(
     "--protocol",
@@ -64,8 +64,8 @@ videos = click.option(
 invalid = click.option(
     "--invalid",
     type=click.Choice(["error", "drop", "clip", "keep"]),
-    help="Refuse moments with impossible times, drop them (a prediction keeps its rank), clip or keep them. "
-    "Default: error.",
+    help="For moments with impossible times: refuse the file (error, the default), drop them (a dropped prediction "
+    "still takes up its rank), clip them to the video, or keep them.",
 )
 force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -75,8 +75,8 @@ library = click.option(
     "-l",
     "library",
     metavar="NAME|PATH",
-    help="Library to use: a name, or a path with a separator. Default: $MOMENTSEEK_LIBRARY, else that of the settings "
-    "(`momentseek config`), else 'default'.",
+    help="Library to use: a name, or a path that contains a slash. Default: $MOMENTSEEK_LIBRARY, else the setting "
+    "`library` (`momentseek config`), else 'default'.",
 )
 wait = click.option(
     "--wait",
@@ -103,26 +103,26 @@ def _allow_insecure(_: click.Context, __: click.Parameter, given: bool) -> None:
 
 
 def on_option(what: str) -> Callable[[F], F]:
-    """The options ``--on`` and ``--insecure`` of a command that can work on a cluster."""
+    """Return a decorator that adds ``--on`` and ``--insecure`` to a command; ``what`` begins the help of ``--on``."""
     on = click.option("--on", metavar="ADDRESS", help=f"{what}: docs/cluster.md.")
     insecure = click.option(
         "--insecure",
         is_flag=True,
         expose_value=False,
         callback=_allow_insecure,
-        help="With --on: join a cluster that asks for no token, where only you can reach it.",
+        help="With --on: connect to a cluster that has no token. Use it only if nobody else can reach the cluster.",
     )
     return lambda command: on(insecure(command))
 
 
 on_shards = on_option("Search the library's shards on a Ray cluster (ray://HOST:10001, auto, local)")
-on_cluster = on_option("Work on a Ray cluster (ray://HOST:10001, auto, local) that sees the same folders")
-on_writers = on_option("Add on a Ray cluster (ray://HOST:10001, auto, local) to a library in shards")
+on_cluster = on_option("Run on a Ray cluster (ray://HOST:10001, auto, local) whose machines share these folders")
+on_writers = on_option("Add to a sharded library on a Ray cluster (ray://HOST:10001, auto, local)")
 quiet = click.option("--quiet", "-q", is_flag=True, help="Report only failures.")
 
 
 def encoder_or_model(encoder: str | None, model: str | None) -> str | None:
-    """The encoder's spec that ``--encoder`` or ``--model`` means.
+    """Return the encoder spec given by ``--encoder`` or ``--model``.
 
     >>> encoder_or_model(None, "films-model")
     'model:films-model'
@@ -133,22 +133,22 @@ def encoder_or_model(encoder: str | None, model: str | None) -> str | None:
 
 
 def unless_setting(name: str, value: str | None) -> str | None:
-    """The value of the running command's parameter, or None if only the settings file gave it."""
+    """Return a parameter's value, or None if it comes from the settings file."""
     source = click.get_current_context().get_parameter_source(name)
     return None if source is click.core.ParameterSource.DEFAULT_MAP else value
 
 
 def given_words(*, absolute: bool = False) -> list[str]:
-    """The running command as it was typed, without --library, to run it again; ``absolute`` makes paths whole."""
+    """Return the running command as typed, without --library, to run it again; ``absolute`` makes paths absolute."""
     context = click.get_current_context()
     arguments, options = [context.info_name or ""], []
 
     def text(parameter: click.Parameter, value: Any) -> str:
-        whole = absolute and isinstance(parameter.type, click.Path) and not is_remote(str(value))
-        return os.path.abspath(os.path.expanduser(value)) if whole else str(value)
+        is_local = isinstance(parameter.type, click.Path) and not is_remote(str(value))
+        return os.path.abspath(os.path.expanduser(value)) if absolute and is_local else str(value)
 
     for parameter in context.command.params:
-        name = parameter.name or ""  # a flag that only sets something is no parameter
+        name = parameter.name or ""  # a flag with only a callback has no value in context.params
         value = context.params.get(name, context.meta.get(name, True))
         typed = context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
         if not typed or parameter.name == "library":
@@ -164,7 +164,7 @@ def given_words(*, absolute: bool = False) -> list[str]:
 
 
 def command_line(words: Iterable[str], library: str | None = None) -> str:
-    """A command of ours to run next, on the library that was named.
+    """Return a momentseek command for the user to run next, on the library that was named.
 
     >>> command_line(["status", "--failed"], "my films/")
     "momentseek status --failed --library 'my films/'"
@@ -174,17 +174,17 @@ def command_line(words: Iterable[str], library: str | None = None) -> str:
 
 
 def say(text: str) -> None:
-    """A note for the person at the terminal: on stderr, so that stdout holds only the result."""
+    """Print a note for the user on stderr, so that stdout holds only the result."""
     click.echo(text, err=True)
 
 
 def echo_json(value: Any) -> None:
-    """Print a value as JSON on stdout, paths as text."""
+    """Print a value as JSON on stdout; paths become text."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=path_text))
 
 
 def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "lr") -> None:
-    """Print a table on stdout: one that fits the terminal, or aligned plain text elsewhere."""
+    """Print a table on stdout: fitted to the terminal, or as aligned plain text if stdout is not a terminal."""
     if sys.stdout.isatty():
         terminal.print_table(header, rows, align)
     else:
@@ -192,7 +192,7 @@ def echo_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, align: s
 
 
 def size_text(size: float) -> str:
-    """A number of bytes, for people.
+    """Return a number of bytes in a readable unit.
 
     >>> size_text(999), size_text(12_345_678)
     ('999 B', '12.3 MB')
@@ -205,7 +205,7 @@ def size_text(size: float) -> str:
 
 
 def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], force: bool) -> None:
-    """Refuse, before any work, outputs that would destroy an input, each other, or (without --force) a file."""
+    """Refuse outputs that would overwrite an input, each other, or (without --force) an existing file."""
     given = {Path(p).resolve() for p in inputs if p}
     seen: set[Path] = set()
     for name in filter(None, outputs):
@@ -220,11 +220,11 @@ def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], f
         if not path.absolute().parent.is_dir():
             raise MomentseekError(f"{path}: there is no folder {path.parent}; make it first")
         if not force and path.exists() and (not path.is_file() or path.stat().st_size):  # an empty file is no loss
-            raise MomentseekError(f"{path}: is there already; choose another name, or overwrite it (--force)")
+            raise MomentseekError(f"{path}: already exists; choose another name, or overwrite it (--force)")
 
 
 def write_text(text: str, out: str | None) -> None:
-    """Write a text to a file that was named, and say so; else to standard output."""
+    """Write a text to the file ``out`` and say so, or to standard output if it is None."""
     if out is None:
         click.echo(text, nl=False)
         return
@@ -242,7 +242,7 @@ class Number(click.FloatRange):
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value as a finite number; others are refused."""
+        """Convert the value to a finite number, or fail."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -251,7 +251,7 @@ class Number(click.FloatRange):
 
 @contextmanager
 def new_folders(*folders: str | None) -> Iterator[None]:
-    """Make folders (and those above them) for the time of a ``with``; if it fails, the new ones are removed again.
+    """Create folders with their parents for a ``with`` block; if the block fails, remove the new ones.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as here:
@@ -271,7 +271,7 @@ def new_folders(*folders: str | None) -> Iterator[None]:
         yield
     except BaseException:
         for path in reversed(new):
-            with suppress(OSError):  # somebody else has put something into it
+            with suppress(OSError):  # another process has written into it
                 path.rmdir()
         raise
 

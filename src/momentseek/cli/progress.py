@@ -1,4 +1,4 @@
-"""Progress on stderr: drawn by rich on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: drawn by rich on a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from momentseek.models.training.folder import TrainingProgress
 
 QUIET_SECONDS = 2.0
-"""How long work may take before a line is written where stderr is no terminal."""
+"""If stderr is not a terminal, work that takes longer than this prints a line."""
 
 
 def error_console() -> Console:
-    """Rich's way to the terminal, past the filter of control characters: texts are escaped before they get here."""
+    """Return a rich console that bypasses the filter of control characters; its texts are already escaped."""
     return Console(file=bare_stream(sys.stderr), highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 class ProgressLines:
-    """Lines on stderr that say how work is going; notes are printed above them and stay.
+    """Progress lines on stderr; notes are printed above them and stay.
 
-    On a terminal the lines renew themselves. Elsewhere they are written as one line every ``silence_seconds``.
-    ``quiet`` shows neither.
+    On a terminal the lines are updated in place. Elsewhere they are joined into one line every ``silence_seconds``.
+    ``quiet`` hides the lines.
     """
 
     def __init__(self, *, quiet: bool = False, silence_seconds: float = 15.0) -> None:
@@ -44,7 +44,7 @@ class ProgressLines:
         self._live: Live | None = None
 
     def show(self, *lines: str, share: float | None = None) -> None:
-        """Show these lines instead of those before; on a terminal, with a bar that is filled up to a share of it."""
+        """Replace the lines shown; on a terminal, add a bar filled up to ``share``."""
         if self.quiet:
             return
         if sys.stderr.isatty():
@@ -63,14 +63,14 @@ class ProgressLines:
         self._live.start()
 
     def note(self, text: str) -> None:
-        """Write a text that stays."""
+        """Print a text that stays above the progress lines."""
         if self._live is not None:
             self._live.console.print(Text(escape_controls(text)))
         else:
             click.echo(text, err=True)
 
     def clear(self) -> None:
-        """Take the lines away from the terminal."""
+        """Remove the lines from the terminal."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -80,17 +80,17 @@ class RateColumn(ProgressColumn):  # type: ignore[misc]
     """Steps per second."""
 
     def render(self, task: Task) -> Text:
-        """The rate of a task, once there is one."""
+        """Return the rate of a task, once it is known."""
         rate = task.finished_speed or task.speed
         return Text("" if rate is None else f"{rate:,.0f}/s")
 
 
 @contextmanager
 def progress_bars(label: str) -> Iterator[ShowCount]:
-    """A callback ``(done, total)`` for work that finds out by itself how much there is to do.
+    """Yield a progress callback ``(done, total)`` for work whose total is not known in advance.
 
-    A bar begins with the first call, and the next one with the first call after its end. Where stderr is no terminal,
-    a line says how long it will take, if it takes long.
+    The first call starts a bar; the first call after a bar has ended starts another. If stderr is not a terminal, long
+    work prints a line with the time left.
     """
     if not sys.stderr.isatty():
         yield CountLine(label)
@@ -114,7 +114,7 @@ def progress_bars(label: str) -> Iterator[ShowCount]:
 
 
 class CountLine:
-    """Says how long counted work will take, if it takes long, and when it is done."""
+    """Prints the time left of long counted work, and a line when it is done."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -122,7 +122,7 @@ class CountLine:
         self._announced = False
 
     def __call__(self, done: int, total: int) -> None:
-        """Note that ``done`` of ``total`` steps are done."""
+        """Record that ``done`` of ``total`` steps are done."""
         if self._begun is None:
             self._begun = time.monotonic()
         seconds = time.monotonic() - self._begun
@@ -139,7 +139,7 @@ class CountLine:
 
 @contextmanager
 def progress_bar(total: int, label: str) -> Iterator[Callable[[int], None]]:
-    """A callback that counts steps more as done, for work whose amount is known."""
+    """Yield a callback that adds finished steps, for work whose total is known."""
     with progress_bars(label) as show:
         done = 0
 
@@ -152,7 +152,7 @@ def progress_bar(total: int, label: str) -> Iterator[Callable[[int], None]]:
 
 
 class TrainingLine:
-    """Shows how training goes, as a callback for ``momentseek.models.training.loop.train``."""
+    """A progress callback for ``momentseek.models.training.loop.train``."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._lines = ProgressLines(quiet=quiet, silence_seconds=30.0)
@@ -166,7 +166,7 @@ class TrainingLine:
 
 
 def sentence(progress: TrainingProgress) -> str:
-    """One line: how far, the loss and its terms, the measure, the rate, the time left."""
+    """Return one line with the step, the loss and its terms, the measure, the rate and the time left."""
     if progress.doing == "scoring":
         return f"scoring all training queries and videos, for hard negatives: {progress.share:.0%}"
     terms = ", ".join(f"{name} {value:.4f}" for name, value in progress.terms.items())
@@ -187,7 +187,7 @@ def sentence(progress: TrainingProgress) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words.
+    """Return a duration as text.
 
     >>> duration(42), duration(130), duration(7300)
     ('42 s', '2 min', '2 h 2 min')
@@ -199,7 +199,7 @@ def duration(seconds: float) -> str:
 
 
 class StageLine:
-    """Shows the stage of a prediction and how much of it is done."""
+    """A progress callback that shows the stage of a prediction and how much of it is done."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._lines = ProgressLines(quiet=quiet)

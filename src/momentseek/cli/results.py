@@ -1,4 +1,4 @@
-"""What ``momentseek search`` does with its hits: show, write, cut into files, and open the best in a player."""
+"""Output of ``momentseek search``: show hits, write them to files, cut clips, and open the best in a player."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from momentseek.search.hit import Hit, Results
 FILE_KINDS = ("html", "edl", "fcpxml", "srt", "run")
 """Kinds of file that hits are written to."""
 TIMELINE_KINDS = ("edl", "fcpxml")
-"""Files for an editor, who wants the padding as handles in them; so does SRT where it has the times of these."""
+"""Files for video editors, to which the padding is added as handles; an SRT written with them has the same times."""
 DEFAULT_COLUMNS = 120
-"""Width of the table where there is no terminal to fit into."""
+"""Width of the table if stdout is not a terminal."""
 FindProgram = Callable[[str], str | None]
 PLAYERS = {
     "mpv": "--start={start:.3f}",
@@ -36,28 +36,28 @@ PLAYERS = {
     "iina": "--mpv-start={start:.3f}",
     "celluloid": "--mpv-start={start:.3f}",
 }
-"""Players and the option with which they start at a time."""
+"""Players and their option for the start time."""
 SYSTEM_OPENERS = {"darwin": "open", "win32": "explorer"}
-"""What opens a file by its type; elsewhere it is ``xdg-open``."""
+"""Command that opens a file by its type, per platform; ``xdg-open`` on all others."""
 
 FAILURE_SECONDS = 1.5
-"""Time within which what cannot open a video (no display, no program for it) says so by its exit code."""
+"""Time within which a player that cannot open a video (no display, no program for it) exits with an error."""
 
 
 def show_results(library: Library, results: Results, explain: bool, images: bool | None) -> None:
-    """Show hits in the terminal, with pictures where it can."""
+    """Show hits in the terminal, with pictures if it supports them."""
     terminal = sys.stdout.isatty()
     columns, kind = DEFAULT_COLUMNS, None
     if terminal:
         columns = shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
         kind = supported_images() if images is not False else None
     if images and kind is None:
-        options.say("no pictures: this terminal does not say that it shows any (kitty, Ghostty, iTerm2, WezTerm do)")
+        options.say("no pictures: this terminal does not report image support (kitty, Ghostty, iTerm2, WezTerm do)")
     if results and kind is not None:
         for hit in results:
             try:
                 draw(draw_picture(library.thumbnail(hit), kind) + "\n")
-            except MomentseekError as e:  # a drive that is not connected is no reason to show nothing
+            except MomentseekError as e:  # show the results even if a drive is not connected
                 options.say(str(e))
             click.echo(card(hit, results.query, columns=columns, bold=True, explain=explain))
     elif results:
@@ -70,7 +70,7 @@ def show_results(library: Library, results: Results, explain: bool, images: bool
 
 
 def write_files(library: Library, results: Results, files: dict[str, str | None], pad: float) -> None:
-    """Write all the files that were asked for, or none of them."""
+    """Write all requested files, or none of them."""
     wanted = {kind: path for kind, path in files.items() if path}
     if not wanted:
         return
@@ -82,7 +82,7 @@ def write_files(library: Library, results: Results, files: dict[str, str | None]
     notes: list[str] = []
     for kind, path in wanted.items():
         if kind == "run":
-            from momentseek.measuring.formats import FORMATS  # other searches need not load them
+            from momentseek.measuring.formats import FORMATS  # not needed by other searches
 
             run = hits_to_run(str(results.query), str(results.query), results)
             content[path] = FORMATS["native-run"].to_bytes((run,), None)
@@ -98,7 +98,7 @@ def write_files(library: Library, results: Results, files: dict[str, str | None]
 
 
 def _thumbnails(library: Library) -> Any:
-    """A function that gives the page its pictures; one that cannot be made is left out, and said so."""
+    """Return a function that makes the page's thumbnails; it reports and omits those that cannot be made."""
 
     def thumbnail(hit: Hit) -> bytes | None:
         try:
@@ -115,7 +115,7 @@ def _pad_hit(hit: Hit, pad: float) -> Hit:
 
 
 def check_clip_folder(cut: str | None) -> Path | None:
-    """The folder for clips, refused if it can be none; None if no clips are wanted."""
+    """Return the folder for clips, or None if no clips are wanted; refuse a path that cannot be a folder."""
     if cut is None:
         return None
     folder = Path(cut)
@@ -127,11 +127,11 @@ def check_clip_folder(cut: str | None) -> Path | None:
 
 
 def cut_hits(library: Library, results: Results, folder: Path, *, exact: bool, pad: float, force: bool) -> None:
-    """Cut each hit into a file of the folder; one that cannot be cut does not keep the others from it."""
+    """Cut each hit into a file in the folder; a hit that cannot be cut does not stop the others."""
     targets = [folder / clip_name(hit, exact=exact) for hit in results]
     taken = [path for path in targets if path.exists()]
     if taken and not force:
-        raise MomentseekError(f"{taken[0]}: is there already; choose another folder, or overwrite it (--force)")
+        raise MomentseekError(f"{taken[0]}: already exists; choose another folder, or overwrite it (--force)")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as e:
@@ -149,7 +149,7 @@ def cut_hits(library: Library, results: Results, folder: Path, *, exact: bool, p
 
 
 def open_first(results: Sequence[Hit]) -> None:
-    """Open the best hit in a player, at its start if the player can."""
+    """Open the best hit in a player, at its start if the player supports that."""
     if not results:
         options.say("no moment to open")
         return
@@ -176,7 +176,7 @@ def open_first(results: Sequence[Hit]) -> None:
 def player_command(
     path: Path, start: float, find: FindProgram = shutil.which, platform: str = sys.platform
 ) -> tuple[list[str], bool]:
-    """The command that opens a video, and whether it starts at the moment.
+    """Return the command that opens a video, and whether it starts at the moment.
 
     >>> player_command(Path("/films/a.mp4"), 12.5, find=lambda name: name if name == "mpv" else None)
     (['mpv', '--start=12.500', '/films/a.mp4'], True)
@@ -189,17 +189,17 @@ def player_command(
     return [SYSTEM_OPENERS.get(platform, "xdg-open"), str(path)], False
 
 
-def launch_player(arguments: list[str], patience: float = FAILURE_SECONDS) -> None:
-    """Start a player and leave it running; ``OSError`` if there is none, or if it gives up at once."""
+def launch_player(arguments: list[str], timeout: float = FAILURE_SECONDS) -> None:
+    """Start a player and leave it running; raise ``OSError`` if there is none, or if it exits at once."""
     quiet = subprocess.DEVNULL
     new: dict[str, bool] = {"start_new_session": True} if os.name == "posix" else {}
     started = subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=quiet, **new)  # type: ignore[call-overload]
     if os.name != "posix":  # Explorer's exit code says nothing
         return
     try:
-        code = started.wait(patience)
+        code = started.wait(timeout)
     except subprocess.TimeoutExpired:
-        started.returncode = 0  # it runs on without us; Python need not warn of it
+        started.returncode = 0  # it keeps running without us; this prevents Python's warning
         return
     if code:
         raise OSError(f"{arguments[0]} could not open it (exit code {code})")

@@ -1,4 +1,4 @@
-"""``momentseek search``: ranked moments in the terminal, or written, cut and opened."""
+"""``momentseek search``: show ranked moments, write them to files, cut them into clips, or open them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 CLOCK = r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"
 SPAN = re.compile(rf"(?P<start>{CLOCK})(?:[-–](?P<end>{CLOCK}))?")
 POINT_SECONDS = 0.001
-"""Length of a moment that is only a time: shorter than any clip, so that one clip is meant."""
+"""Length of a moment given by a single time: shorter than any clip, so it selects one clip."""
 
 
 def _file_option(kind: str, what: str) -> Callable[[F], F]:
@@ -32,10 +32,10 @@ def _file_option(kind: str, what: str) -> Callable[[F], F]:
 
 
 class SearchCommand(click.Command):
-    """A command that tells a query that begins with a minus from options: ``-kitchen`` is no ``-k itchen``."""
+    """A command that does not mistake a query such as ``-kitchen`` for the option ``-k itchen``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; a word that only looks like an option is refused with what to write."""
+        """Parse the arguments; refuse a word that only looks like an option, and say what to write instead."""
         short = {name for p in self.params for name in p.opts if not name.startswith("--")}
         for arg in args[: args.index("--")] if "--" in args else args:
             if arg.startswith("-") and not arg.startswith("--") and len(arg) > 1 and not _is_short_option(arg, short):
@@ -78,40 +78,47 @@ def _is_short_option(arg: str, short: set[str]) -> bool:
 @click.option(
     "--localiser",
     metavar="NAME",
-    help=f"What finds start and end (docs/localising.md). Default: {DEFAULT_LOCALISER}, or a trained model's own.",
+    help="Method that finds a moment's start and end (docs/architecture.md). "
+    f"Default: {DEFAULT_LOCALISER}, or the trained model's own.",
 )
-@click.option("--streams", metavar="NAMES", help="Search only these of vision,speech,text,described,name.")
-@click.option("--fusion", metavar="NAME", help="How streams become one ranking: rrf (default) or scores.")
+@click.option(
+    "--streams", metavar="NAMES", help="Search only these streams, comma-separated: vision,speech,text,described,name."
+)
+@click.option("--fusion", metavar="NAME", help="How to merge the rankings of the streams: rrf (default) or scores.")
 @click.option(
     "--rerank",
     type=click.Path(),
     metavar="FOLDER",
-    help="Re-rank the best videos with an exported model (tan2d, mdd, ctrl, …; docs/reranking.md).",
+    help="Re-rank the best videos with an exported model (tan2d, mdd, ctrl, …; docs/encoders.md).",
 )
 @click.option(
     "--rerank-videos", type=click.IntRange(1, 1000), metavar="N", help="Number of videos to re-rank. Default: 20."
 )
-@click.option("--all", "show_all", is_flag=True, help="Show weak results too.")
-@click.option("--explain", is_flag=True, help="Show each stream's rank and score, and the curve with the span marked.")
+@click.option("--all", "show_all", is_flag=True, help="Also show weak results.")
+@click.option(
+    "--explain", is_flag=True, help="Show each stream's rank and score, and the score curve with the moment marked."
+)
 @options.as_json
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
-@_file_option("html", "Write a page that shows the results, all in one file.")
+@_file_option("html", "Write the results as one self-contained HTML page.")
 @_file_option("edl", "Write an edit decision list (CMX 3600).")
 @_file_option("fcpxml", "Write a Final Cut Pro timeline.")
 @_file_option("srt", "Write subtitles that mark the moments.")
 @_file_option("run", "Write a run for `momentseek evaluate`.")
-@click.option("--cut", type=click.Path(), metavar="DIR", help="Cut each moment into a file of its own.")
+@click.option("--cut", type=click.Path(), metavar="DIR", help="Cut each moment into its own video file in DIR.")
 @click.option(
-    "--exact/--fast", default=True, help="Cut to the frame (encodes again), or at key frames.  [default: exact]"
+    "--exact/--fast", default=True, help="Cut at the exact frame (re-encodes), or at key frames.  [default: exact]"
 )
 @click.option(
     "--pad",
     type=click.FloatRange(0, 600),
     default=0.0,
     metavar="SECONDS",
-    help="Add SECONDS on each side, in cuts, EDL and FCPXML.",
+    help="Extend moments by SECONDS on both sides in clips, EDL and FCPXML.",
 )
-@click.option("--images/--no-images", default=None, help="Show pictures, if the terminal can.  [default: if it can]")
+@click.option(
+    "--images/--no-images", default=None, help="Show thumbnails in the terminal.  [default: if it supports images]"
+)
 @click.option("--open", "open_first", is_flag=True, help="Open the best moment in a player.")
 @options.force
 def search(
@@ -130,9 +137,8 @@ def search(
 ) -> None:
     """Find moments in the library.
 
-    QUERY is plain text, with '"exact words said"', said:WORD, name:WORD, in:GLOB, before:DATE, after:DATE, -avoid and
-    2:weight where you like (docs/searching.md). Quote it, so that the shell leaves it alone; where it begins with a
-    minus, write -- before it.
+    QUERY is plain text. It may contain '"exact spoken words"', said:WORD, name:WORD, in:GLOB, before:DATE, after:DATE,
+    -avoid and 2:weight (docs/searching.md). Quote it for the shell. If it begins with a minus, write -- before it.
 
     \b
       momentseek search 'a dog runs on the beach'
@@ -152,7 +158,7 @@ def search(
     clip_folder = results.check_clip_folder(cut)
     folder = library_folder(library)
     with shards_on(on, folder) as client, Library.open(folder, create=False, shard_client=client) as opened:
-        found = _ask(opened, " ".join(query), **given)
+        found = _search(opened, " ".join(query), **given)
         if as_json or as_csv:
             click.echo(render(found, str(found.query), "json" if as_json else "csv").text, nl=False)
         else:
@@ -167,7 +173,7 @@ def search(
 def _check_examples(
     *, like: str | None, image: str | None, rerank: str | None, rerank_videos: int | None, **given: Any
 ) -> None:
-    """Refuse options that mean nothing together."""
+    """Refuse options that make no sense together."""
     if rerank_videos is not None and rerank is None:
         raise click.UsageError("--rerank-videos is for --rerank FOLDER.")
     if like is not None and image is not None:
@@ -177,7 +183,7 @@ def _check_examples(
             raise click.UsageError(f"--{name} is for searches by words.")
 
 
-def _ask(
+def _search(
     library: Library,
     query: str,
     *,
@@ -192,7 +198,7 @@ def _ask(
     rerank_videos: int | None,
     **given: Any,
 ) -> Results:
-    """What is found by words, or looks like an example."""
+    """Search by words, by an example moment or by a picture."""
     if like is not None:
         place = parse_place(like)
         return library.more_like(place, k, where=query, localiser=localiser, group=group, all=show_all)
@@ -213,7 +219,7 @@ def _ask(
 
 
 def parse_place(text: str) -> Moment:
-    """A moment from ``VIDEO@TIME`` or ``VIDEO@START-END``; times are seconds, or minutes and seconds.
+    """Parse ``VIDEO@TIME`` or ``VIDEO@START-END`` as a moment; times are seconds, or minutes and seconds.
 
     >>> parse_place("trip.mp4@1:20"), parse_place("a@b.mp4@75.5-1:20")
     (Moment(video='trip.mp4', start=80.0, end=80.001), Moment(video='a@b.mp4', start=75.5, end=80.0))

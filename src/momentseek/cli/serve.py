@@ -1,4 +1,4 @@
-"""``momentseek serve``: the web page and the HTTP API; ``momentseek mcp``: the library for chat assistants."""
+"""``momentseek serve`` (web page and HTTP API) and ``momentseek mcp`` (search for chat assistants)."""
 
 from __future__ import annotations
 
@@ -30,56 +30,64 @@ DATABASE_VARIABLE = "MOMENTSEEK_DATABASE"
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on; any but this machine's own needs a token.",
+    help="Address to listen on; any address but this machine's own needs a token.",
 )
 @click.option(
     "--port",
     default=8765,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="The port to listen on; 0 takes any free one.",
+    help="Port to listen on; 0 takes any free one.",
 )
 @click.option(
-    "--token", envvar="MOMENTSEEK_TOKEN", help="What clients must send. Generated and printed if one is needed."
+    "--token",
+    envvar="MOMENTSEEK_TOKEN",
+    help="Token that clients must send. If needed and not given, one is generated and printed.",
 )
 @click.option(
     "--folder",
     "folders",
     multiple=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder from which the page can add videos; may be repeated. Default: those of the library's videos, and "
-    "where others cannot reach it the home folder and connected drives.",
+    help="Folder from which the page can add videos; repeatable. Default: the folders of the library's videos and, if "
+    "only this machine can connect, the home folder and connected drives.",
 )
-@click.option("--watch", is_flag=True, help="Add what is in the folders of --folder, appears there or changes.")
+@click.option(
+    "--watch", is_flag=True, help="Add the videos in the folders of --folder, and those that appear or change there."
+)
 @click.option(
     "--compare-with",
     cls=RenamedOption,
     former=["--beside"],
     multiple=True,
     metavar="LIBRARY",
-    help="A library of the same videos with another encoder, to compare with; may be repeated.",
+    help="Library of the same videos with another encoder, to compare with; repeatable.",
 )
 @click.option(
     "--rerank",
     multiple=True,
     type=click.Path(),
     metavar="FOLDER",
-    help="An exported model that can re-rank searches (docs/reranking.md); may be repeated.",
+    help="Exported model that can re-rank searches (docs/encoders.md); repeatable.",
 )
 @click.option(
-    "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="Another host name that clients may use."
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Further host name that clients may use; repeatable.",
 )
 @click.option(
     "--changes/--no-changes",
     default=None,
-    help="Whether the page may remove videos and change the encoder. Default: only where others cannot reach it.",
+    help="Allow the page to remove videos and change the encoder. Default: only if no other machine can connect.",
 )
 @click.option(
     "--database",
     envvar=DATABASE_VARIABLE,
     metavar="ADDRESS",
-    help="A PostgreSQL database for sessions, judgements and bookmarks, e.g. postgresql://USER@HOST/NAME; "
-    "servers that share it are one. Default: files in the library's folder.",
+    help="PostgreSQL database for sessions, judgements and bookmarks, e.g. postgresql://USER@HOST/NAME; several "
+    "servers can share it. Default: files in the library's folder.",
 )
 @click.option(
     "--search-processes",
@@ -87,11 +95,17 @@ DATABASE_VARIABLE = "MOMENTSEEK_DATABASE"
     default=0,
     show_default=True,
     metavar="N",
-    help="Search in N processes of their own, for many people at a time (docs/serving.md); each takes 250 MB or more.",
+    help="Search in N separate processes, for many users (docs/serving.md); each needs at least 250 MB of memory.",
 )
-@click.option("--scrub-at", metavar="HH:MM", help="Read the whole library each night, and log what is damaged.")
+@click.option(
+    "--scrub-at",
+    metavar="HH:MM",
+    help="Check the checksums of the whole library each night at this time, and log damaged files.",
+)
 @options.on_shards
-@click.option("--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: of each shard.")
+@click.option(
+    "--replicas", type=click.IntRange(1, 64), default=1, show_default=True, help="With --on: replicas per shard."
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
 @click.pass_context
 def command(
@@ -115,13 +129,13 @@ def command(
 ) -> None:
     """Serve the library: a web page to search, watch and judge, and an HTTP API.
 
-    Only this machine can reach it, unless --host says otherwise; then a token is needed. Stop it with Ctrl-C: videos
-    that are complete are kept, and adding the folder again continues from there.
+    Only this machine can connect, unless you give --host; then a token is needed. Stop it with Ctrl-C: finished videos
+    are kept, and adding the folder again continues from there.
 
     \b
     Choose a folder in the browser, and search it:
       momentseek serve --open
-    Add what is in a folder, and whatever appears there:
+    Add the videos in a folder, and any that appear there:
       momentseek serve --folder ~/Videos --watch --open
     Compare two encoders in the page:
       momentseek serve --library films --compare-with films-clip
@@ -162,7 +176,7 @@ def command(
 
 @command.group()
 def users() -> None:
-    """Give people tokens of their own, so that each judges and keeps under their own name only.
+    """Manage personal tokens, with which people judge and save bookmarks under their own names.
 
     \b
       momentseek serve users add ann
@@ -186,7 +200,7 @@ def _users(context: click.Context) -> Users:
 @click.argument("name")
 @click.pass_context
 def add_user(context: click.Context, name: str) -> None:
-    """Print a token for NAME, which is shown once; an older one of the same name no longer counts.
+    """Create and print a token for NAME. It is shown only once and replaces an older one.
 
     \b
       momentseek serve users add ann
@@ -198,7 +212,7 @@ def add_user(context: click.Context, name: str) -> None:
 @users.command("list")
 @click.pass_context
 def list_users(context: click.Context) -> None:
-    """List who has a token, and since when."""
+    """List the people with a token, and when each was created."""
     for name, since in _users(context).list():
         click.echo(f"{name}  {time.strftime('%Y-%m-%d', time.localtime(since))}")
 
@@ -207,35 +221,37 @@ def list_users(context: click.Context) -> None:
 @click.argument("name")
 @click.pass_context
 def remove_user(context: click.Context, name: str) -> None:
-    """Take the token of NAME away; what they judged and kept stays."""
+    """Delete the token of NAME; their judgements and bookmarks stay."""
     _users(context).remove(name)
 
 
 @click.command()
 @options.library
 @click.option("--http", is_flag=True, help="Serve over HTTP instead of standard input and output.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="With --http: the address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --http: address to listen on.")
 @click.option(
     "--port",
     default=8766,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="With --http: the port to listen on; 0 takes any free one.",
+    help="With --http: port to listen on; 0 takes any free one.",
 )
 @click.option(
-    "--token", envvar="MOMENTSEEK_TOKEN", help="With --http: what clients must send; needed where others reach it."
+    "--token",
+    envvar="MOMENTSEEK_TOKEN",
+    help="With --http: token that clients must send; required if other machines can connect.",
 )
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for exports and clips.")
 def mcp(library: str | None, http: bool, host: str, port: int, token: str | None, out: Path | None) -> None:
     """Let a chat assistant search the library (Model Context Protocol).
 
     The assistant can search, look at a moment, read transcripts, list videos and export moments. It cannot change the
-    library, and writes files only into the folder of --out. docs/assistants.md says how to connect one.
+    library, and writes files only into the folder of --out. docs/page.md explains how to connect one.
 
     \b
-    What an assistant on this machine starts:
+    The command that an assistant on this machine runs:
       momentseek mcp --library films --out ~/Clips
-    For an assistant that connects by an address:
+    For an assistant that connects over HTTP:
       momentseek mcp --http --token "$TOKEN"
     """
     optional_module("mcp", "mcp")
@@ -243,6 +259,6 @@ def mcp(library: str | None, http: bool, host: str, port: int, token: str | None
     from momentseek.server.mcp_server import run_mcp
 
     if not http:
-        sys.stdout = bare_stream(sys.stdout)  # the protocol's own, and JSON
+        sys.stdout = bare_stream(sys.stdout)  # only the protocol writes here, and it writes JSON
     place = None if out is None else out.expanduser().absolute()
     run_mcp(library_folder(library), exports=place, http=(host, port) if http else None, token=token, echo=options.say)

@@ -1,8 +1,8 @@
-"""Terminal output: control characters in names, captions and data files are escaped; pictures where it shows them.
+"""Terminal output: escape control characters in foreign text, and draw pictures.
 
-A file name or a line of a data file may hold escape sequences that move the cursor, rewrite what stands above, change
-the clipboard or the window's title. ``guard_streams`` puts a filter around stdout and stderr, through which everything
-goes that a command, a library or the interpreter writes. Our own sequences bypass it by ``draw``.
+A file name or a line of a data file may contain escape sequences that move the cursor, overwrite earlier output, or
+change the clipboard or the window's title. ``guard_streams`` wraps stdout and stderr in a filter for everything that a
+command, a library or the interpreter writes. Our own sequences bypass it through ``draw``.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from momentseek.core.errors import optional_module
 
 _OURS = "\x1b\\[(?:1|22)m"  # bold, on and off
 _CONTROLS = re.compile(f"({_OURS})|\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # they reorder the letters around them, as those of a suffix
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # they reorder the letters around them, which can hide a suffix
 MAX_WHOLE_COLUMNS = 40
-"""Width up to which a table's first column, of names, is not wrapped."""
+"""A table's first column, which holds names, is not wrapped up to this width."""
 
 
 def escape_controls(text: str, *, turns: bool = True) -> str:
-    r"""The text with control characters as JSON would escape them; new lines, tabs and bold type stay.
+    r"""Return the text with control characters escaped as in JSON; new lines, tabs and bold type stay.
 
-    ``turns`` escapes also the characters that change the direction of writing, which are honest in some languages.
+    ``turns`` also escapes the characters that change the direction of writing, which some languages need.
 
     >>> [escape_controls(text) for text in ("a\x1b]0;title\x07\tb\n", "\x1b[1mbold\x1b[22m", "4pm.\u202egpj")]
     ['a\\u001b]0;title\\u0007\tb\n', '\x1b[1mbold\x1b[22m', '4pm.\\u202egpj']
@@ -42,10 +42,10 @@ def escape_controls(text: str, *, turns: bool = True) -> str:
 
 
 class GuardedStream:
-    """A text stream through which no control sequence gets; everything else is the stream's beneath.
+    """A text stream that escapes control sequences and passes everything else to the stream beneath.
 
-    Data for other programs stays valid: what is escaped in JSON means the same. Characters that change the direction of
-    writing are escaped on a terminal only.
+    Data for other programs stays valid: an escaped character in JSON means the same. Characters that change the
+    direction of writing are escaped only on a terminal.
     """
 
     def __init__(self, beneath: TextIO) -> None:
@@ -53,7 +53,7 @@ class GuardedStream:
         self._turns = beneath.isatty()
 
     def write(self, text: str) -> int:
-        """Write a text without its control sequences; returns its length, as streams do."""
+        """Write a text with its control sequences escaped; return the text's length, as streams do."""
         if not isinstance(text, str):
             raise TypeError(f"text is written here, not {type(text).__name__}")
         self.beneath.write(escape_controls(text, turns=self._turns))
@@ -71,7 +71,7 @@ class GuardedStream:
 
 
 def guard_streams() -> None:
-    """Put the filter around stdout and stderr, once."""
+    """Wrap stdout and stderr in the filter, once."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, GuardedStream):
@@ -92,12 +92,12 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], align: str
 
 
 def bare_stream(stream: Any) -> Any:
-    """The stream beneath the filter, for what we draw ourselves; never for text from elsewhere."""
+    """Return the stream beneath the filter, for our own drawing; never for text from elsewhere."""
     return stream.beneath if isinstance(stream, GuardedStream) else stream
 
 
 def draw(sequence: str, *, err: bool = False) -> None:
-    """Write control sequences of our own to the terminal."""
+    """Write our own control sequences to the terminal."""
     stream = bare_stream(sys.stderr if err else sys.stdout)
     stream.write(sequence)
     stream.flush()
@@ -105,9 +105,9 @@ def draw(sequence: str, *, err: bool = False) -> None:
 
 TerminalImages = Literal["kitty", "iterm"]
 PICTURE_ROWS = 6
-"""Lines of text that a picture takes."""
+"""Height of a picture in lines of text."""
 MAX_CHUNK_CHARACTERS = 4096
-"""Characters that kitty takes in one escape sequence."""
+"""Limit of kitty for one escape sequence."""
 
 
 def supported_images(environment: Mapping[str, str] | None = None) -> TerminalImages | None:
@@ -129,7 +129,7 @@ def supported_images(environment: Mapping[str, str] | None = None) -> TerminalIm
 
 
 def draw_picture(picture: bytes, kind: TerminalImages, rows: int = PICTURE_ROWS) -> str:
-    """The escape sequences that draw a picture (WebP or the like), ``rows`` lines high."""
+    """Return the escape sequences that draw a picture (WebP or similar), ``rows`` lines high."""
     data = base64.b64encode(_png(picture)).decode()
     if kind == "iterm":
         return f"\x1b]1337;File=inline=1;height={rows};preserveAspectRatio=1:{data}\x07"

@@ -1,4 +1,4 @@
-"""``momentseek transcribe``, ``transcript``, ``ocr``, ``sounds`` and ``people``: text with times, made of videos."""
+"""``momentseek transcribe``, ``transcript``, ``ocr``, ``sounds`` and ``people``: timed text made from videos."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import orjson
 
 from momentseek.api.library import open_store
 from momentseek.cli import options
+from momentseek.cli.groups import report_rename
 from momentseek.cli.ingesting import ingest_more, say_done
 from momentseek.core.errors import MomentseekError
 from momentseek.core.reports import count
@@ -34,36 +35,40 @@ text_format = click.option(
     show_default=True,
     help="Format to write.",
 )
-text_file = click.option("--out", type=click.Path(), metavar="FILE", help="Write FILE instead of standard output.")
+text_file = click.option("--out", type=click.Path(), metavar="FILE", help="Write to FILE instead of standard output.")
 
 
 @click.command()
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option("--transcriber", metavar="SPEC", help="Speech recognition model, or a FOLDER (default: whisper-base).")
-@click.option("--again", is_flag=True, help="Also transcribe what failed before, or was transcribed by another model.")
+@click.option(
+    "--transcriber", metavar="SPEC", help="Speech recognition model: a name (default: whisper-base) or a folder."
+)
+@click.option(
+    "--again", is_flag=True, help="Also transcribe videos that failed before, or that another model transcribed."
+)
 @options.wait
 @options.quiet
 @options.as_json
 def transcribe(videos: tuple[str, ...], transcriber: str | None, again: bool, quiet: bool, **given: Any) -> None:
     """Transcribe videos that have sound and no subtitles.
 
-    `add` does the same for what it adds; this is for videos that were added without it. Videos
-    with subtitles are left alone. Stop it at any time: the next call continues from there.
+    `add` does this for new videos; run it for videos that were added without it. Videos with
+    subtitles are skipped. You can stop at any time: the next run continues from there.
 
     \b
     All of them:
       momentseek transcribe
-    Some, with a larger model (momentseek models get whisper-small; or the FOLDER of one of your own):
+    Some, with a larger model (momentseek models get whisper-small) or the folder of your own:
       momentseek transcribe 'talks/*' --transcriber whisper-small
-    Transcribe again with it what the packaged model transcribed; corrections stay:
+    Replace transcripts of the packaged model by those of a larger one, and keep corrections:
       momentseek transcribe --again --transcriber whisper-small
     Correct a transcript:
       momentseek transcript edit talks/one.mp4
     """
     report = ingest_more(
         lambda opened, tell: opened.transcribe(videos, transcriber=transcriber, again=again, progress=tell),
-        "hearing",
+        "transcribing",
         again=["transcribe", *videos, *([] if transcriber is None else ["--transcriber", transcriber])],
         quiet=quiet,
         **given,
@@ -71,23 +76,29 @@ def transcribe(videos: tuple[str, ...], transcriber: str | None, again: bool, qu
     if not quiet:
         seconds = f" ({clock_text(report.heard_seconds)} in {report.elapsed:,.0f} s)" if report.heard else ""
         failed = sum(TranscriptionPass.undone_in_video in noted.text for noted in report.noted)
-        unheard = f", {failed:,} could not be heard" if failed else ""
-        options.say(f"{count(report.heard, 'video')} heard{seconds}{unheard}")
+        unheard = f", {failed:,} could not be transcribed" if failed else ""
+        options.say(f"{count(report.heard, 'video')} transcribed{seconds}{unheard}")
+
+
+FORMER_FLAGS = {"--edit": "edit VIDEO", "--import": "import VIDEO FILE"}
+"""Flags that are commands of their own now."""
 
 
 class TranscriptGroup(click.Group):
-    """A group that takes its former spelling, ``transcript VIDEO``, as ``transcript show VIDEO``."""
+    """A group that accepts its former spelling, ``transcript VIDEO``, for ``transcript show VIDEO``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, with ``show`` before a video's name."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            present = next((present for flag, present in FORMER_FLAGS.items() if flag in args), "show VIDEO")
+            report_rename(ctx, "transcript VIDEO", f"transcript {present}")
             args = ["show", *args]
         return super().parse_args(ctx, args)
 
 
 @click.group(cls=TranscriptGroup)
 def transcript() -> None:
-    """Show, edit or import what is said in a video: its subtitles, or what a recogniser heard.
+    """Show, edit or import the transcript of a video: its subtitles, or recognised speech.
 
     \b
       momentseek transcript show talk.mp4
@@ -95,7 +106,7 @@ def transcript() -> None:
     """
 
 
-@transcript.command("show", short_help="Show what is said in a video.")
+@transcript.command("show", short_help="Show the transcript of a video.")
 @click.argument("video")
 @options.library
 @text_format
@@ -106,9 +117,9 @@ def transcript() -> None:
 def show_transcript(
     video: str, library: str | None, form: str, out: str | None, edit: bool, given: str | None, wait: float
 ) -> None:
-    """Show what is said in a video: its subtitles, or what a recogniser heard.
+    """Show the transcript of a video: its subtitles, or recognised speech.
 
-    JSON also has the time of each word that was heard, and says who made the cues.
+    JSON also has the time of each recognised word and the name of the speech model.
 
     \b
       momentseek transcript show talk.mp4 --format vtt --out talk.vtt
@@ -129,11 +140,11 @@ def show_transcript(
 
 
 def _why_silent(video: Video, heard: bool, library: str | None) -> str:
-    """Why nothing is said in a video."""
+    """Return the reason why a video has no transcript."""
     if not video.audio:
         return "has no sound, and no subtitles"
     if heard:
-        return "no word was heard in it"
+        return "no speech was recognised in it"
     again = options.command_line(["transcribe", video.name], library)
     return f"has no subtitles, and has not been transcribed; run: {again}"
 
@@ -143,10 +154,10 @@ def _why_silent(video: Video, heard: bool, library: str | None) -> str:
 @options.library
 @options.wait
 def edit_transcript(video: str, library: str | None, wait: float) -> None:
-    """Correct what was heard in a video in your editor ($VISUAL or $EDITOR).
+    """Correct the recognised speech of a video in your editor ($VISUAL or $EDITOR).
 
-    A correction keeps the times of its cue, is marked as one, and stays when the video is
-    transcribed again. A cue that is deleted says that nothing is said there.
+    A corrected cue keeps its times, is marked as edited, and is kept when the video is transcribed
+    again. Deleting a cue means that nothing is said there.
 
     \b
       momentseek transcript edit talk.mp4
@@ -154,13 +165,13 @@ def edit_transcript(video: str, library: str | None, wait: float) -> None:
     _correct(video, library, None, wait)
 
 
-@transcript.command("import", short_help="Correct a transcript by an SRT or VTT file.")
+@transcript.command("import", short_help="Correct a transcript with an SRT or VTT file.")
 @click.argument("video")
 @click.argument("file", type=click.Path())
 @options.library
 @options.wait
 def import_transcript(video: str, file: str, library: str | None, wait: float) -> None:
-    """Correct what was heard in a video by FILE, an SRT or VTT file; the rest is as for `edit`.
+    """Correct the recognised speech of a video with FILE, an SRT or VTT file, under the rules of `edit`.
 
     \b
       momentseek transcript show talk.mp4 --out talk.srt
@@ -170,7 +181,7 @@ def import_transcript(video: str, file: str, library: str | None, wait: float) -
 
 
 def _correct(name: str, library: str | None, file: str | None, wait: float) -> None:
-    """Correct a transcript by a file, or by what comes back from the editor."""
+    """Correct a transcript with a file, or in the user's editor if ``file`` is None."""
     with open_store(library_folder(library), create=False, wait=wait) as opened:
         video = _one_video(opened, name)
         check_transcript(opened.catalog.of(video.id), video)
@@ -187,7 +198,7 @@ def _correct(name: str, library: str | None, file: str | None, wait: float) -> N
 
 
 def _one_video(library: LibraryStore, name: str) -> Video:
-    """The one video of the library that has a name."""
+    """Return the video with a name; refuse names of no video or of several."""
     found = library.matching([name])
     if len(found) != 1:
         raise MomentseekError(f"{name!r} is {len(found):,} videos of the library; name one (momentseek list)")
@@ -195,7 +206,7 @@ def _one_video(library: LibraryStore, name: str) -> Video:
 
 
 def cues_text(cues: Sequence[Cue], form: str) -> str:
-    """Cues as SRT, VTT or plain text.
+    """Return cues as SRT, VTT or plain text.
 
     >>> cues_text([Cue(1.0, 2.5, "Way out")], "text")
     'Way out\\n'
@@ -221,7 +232,7 @@ def _transcript_json(library: LibraryStore, video: int, cues: Sequence[Cue]) -> 
 
 @click.group()
 def ocr() -> None:
-    """Read text in the pictures of videos (titles, slides, signs), and show it.
+    """Recognise text in video frames (titles, slides, signs) and show it.
 
     \b
       momentseek ocr run
@@ -230,7 +241,7 @@ def ocr() -> None:
     """
 
 
-@ocr.command("run", short_help="Read text in the pictures of videos.")
+@ocr.command("run", short_help="Recognise text in video frames.")
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
 @options.ocr_model
@@ -242,26 +253,26 @@ def ocr() -> None:
     metavar="SECONDS",
     help="Read one frame every SECONDS of a shot.",
 )
-@click.option("--again", is_flag=True, help="Also read videos that failed before, and those that are named again.")
+@click.option("--again", is_flag=True, help="Also read videos that failed before; read named videos again.")
 @options.wait
 @options.quiet
 @options.as_json
 def run_ocr(
     videos: tuple[str, ...], ocr_model: str | None, every: float, again: bool, quiet: bool, **given: Any
 ) -> None:
-    """Read what is written in the pictures of videos: titles, slides, signs.
+    """Recognise text in video frames: titles, slides, signs.
 
-    `add --ocr` does the same for what it adds; this is for videos that were added without it. Stop
-    it at any time: the next call continues from there.
+    `add --ocr` does this for new videos; run it for videos that were added without it. You can
+    stop at any time: the next run continues from there.
 
     \b
     All of them:
       momentseek ocr run
-    Subtitles in the picture change more often; read a film again, a frame a second:
+    Read a film with burnt-in subtitles again, at one frame per second:
       momentseek ocr run film.mp4 --again --every 1
-    Some, with a model for another script that lies in a folder:
+    Some, with a model for another script in a folder:
       momentseek ocr run 'talks/*' --ocr-model ppocr:~/models/korean
-    Then find it, and see what was read:
+    Search the recognised text, then show it:
       momentseek search 'text:"seven telescopes"'
       momentseek ocr show talks/one.mp4
     """
@@ -276,28 +287,28 @@ def run_ocr(
         say_done(report, f"{count(report.read, 'video')} read", report.read_seconds, "read")
 
 
-@ocr.command("show", short_help="Show the text read in a video.")
+@ocr.command("show", short_help="Show the text recognised in a video.")
 @click.argument("video")
 @options.library
 @text_format
 @text_file
 def show_ocr(video: str, library: str | None, form: str, out: str | None) -> None:
-    """Show what a machine read in the pictures of a video, with times.
+    """Show the text recognised in a video, with times.
 
-    JSON also has where each line stands, as shares of the picture, at which time it was read best,
-    how sure the model is, and which model it was.
+    JSON also has each line's box (as fractions of the frame), the time at which it was read with the highest
+    score, this score, and the name of the OCR model.
 
     \b
     As subtitles, and with boxes:
       momentseek ocr show talk.mp4
       momentseek ocr show talk.mp4 --format json --out talk-text.json
     """
-    read = _whole_track(library, video, OCR, "nobody has read what is written in it", "could not be read")
+    read = _whole_track(library, video, OCR, "OCR has not been run on it", "could not be read")
     options.write_text(reading_text(read, form), out)
 
 
 def reading_text(read: Track, form: str) -> str:
-    """What was read, in one of the formats.
+    """Return recognised text in one of the formats.
 
     >>> from momentseek.library.timed_text import Maker
     >>> line = Cue(1.0, 2.5, "Way out", None, 2.0, 0.98, (0.1, 0.2, 0.3, 0.1))
@@ -315,7 +326,7 @@ def reading_text(read: Track, form: str) -> str:
 
 
 def _whole_track(library: str | None, video: str, kind: TrackKind, undone: str, failed: str) -> Track:
-    """The track of a video that is whole; refused if none is."""
+    """Return the complete track of a video; raise an error if there is none."""
     with open_store(library_folder(library), create=False) as opened:
         id = _one_video(opened, video).id
         found = track(opened.catalog.of(id), kind, id)
@@ -330,7 +341,7 @@ def _whole_track(library: str | None, video: str, kind: TrackKind, undone: str, 
 
 @click.group()
 def sounds() -> None:
-    """Hear sounds other than speech in videos (applause, barking, music), and show them.
+    """Detect sounds other than speech (applause, barking, music) and show them.
 
     \b
       momentseek models get yamnet
@@ -340,24 +351,24 @@ def sounds() -> None:
     """
 
 
-@sounds.command("run", short_help="Hear sounds other than speech in videos.")
+@sounds.command("run", short_help="Detect sounds other than speech.")
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option("--again", is_flag=True, help="Also hear videos that failed before.")
+@click.option("--again", is_flag=True, help="Also process videos that failed before.")
 @options.wait
 @options.quiet
 @options.as_json
 def run_sounds(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) -> None:
-    """Hear sounds other than speech in videos: applause, a dog that barks, music, a siren.
+    """Detect sounds other than speech: applause, barking, music, a siren.
 
-    `add` does the same for what it adds, once `momentseek models get yamnet` has fetched the
-    weights; this is for videos that were added before. Stop it at any time: the next call
-    continues from there.
+    `add` does this for new videos once `momentseek models get yamnet` has downloaded the weights;
+    run it for videos that were added before. You can stop at any time: the next run continues from
+    there.
 
     \b
     All of them:
       momentseek sounds run
-    Then find what was heard:
+    Search the detected sounds:
       momentseek search applause
     """
     report = ingest_more(
@@ -369,25 +380,25 @@ def run_sounds(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) 
     )
     if not quiet:
         found = f"{count(report.sounds, 'sound')} in {count(report.listened, 'video')}"
-        say_done(report, found, report.listened_seconds, "heard")
+        say_done(report, found, report.listened_seconds, "processed")
 
 
-@sounds.command("show", short_help="Show the sounds heard in a video.")
+@sounds.command("show", short_help="Show the sounds detected in a video.")
 @click.argument("video")
 @options.library
 @text_format
 @text_file
 def show_sounds(video: str, library: str | None, form: str, out: str | None) -> None:
-    """Show the sounds that were heard in a video, with times.
+    """Show the sounds detected in a video, with times.
 
-    JSON also has how sure each is, and what heard it.
+    JSON also has the score of each sound and the name of the detector.
 
     \b
       momentseek sounds show park.mp4
       momentseek sounds show park.mp4 --format json
     """
     heard = _whole_track(
-        library, video, SOUNDS, "nobody has listened for sounds in it", "its sounds could not be heard"
+        library, video, SOUNDS, "sound detection has not been run on it", "its sounds could not be detected"
     )
     if form == "json":
         rows = [{"start": cue.start, "end": cue.end, "label": cue.text, "score": cue.score} for cue in heard.cues]
@@ -400,16 +411,16 @@ def show_sounds(video: str, library: str | None, form: str, out: str | None) -> 
 @click.command()
 @click.argument("videos", nargs=-1, metavar="[VIDEO]...")
 @options.library
-@click.option("--again", is_flag=True, help="Also look at videos that failed before, and those that are named again.")
-@click.option("--remove", is_flag=True, help="Delete all that was found about faces.")
+@click.option("--again", is_flag=True, help="Also process videos that failed before; process named videos again.")
+@click.option("--remove", is_flag=True, help="Delete everything stored about faces.")
 @options.wait
 @options.quiet
 @options.as_json
 def people(videos: tuple[str, ...], again: bool, remove: bool, quiet: bool, **given: Any) -> None:
-    """Count the faces in videos: how many, and whether they are close. Nobody is recognised.
+    """Count the faces in videos and note which are close-ups. Nobody is identified.
 
-    Nothing does this unless you ask for it. Afterwards a search finds 'two people', 'a crowd' or
-    'a close-up'. docs/people.md says what is kept, and what it cannot do.
+    It runs only if you call it. Afterwards searches find 'two people', 'a crowd' or 'a close-up'.
+    docs/recognition.md explains what is stored and what it cannot do.
 
     \b
       momentseek models get blazeface
@@ -429,4 +440,4 @@ def people(videos: tuple[str, ...], again: bool, remove: bool, quiet: bool, **gi
         **given,
     )
     if not quiet:
-        say_done(report, f"faces counted in {count(report.faces, 'video')}", None, "read")
+        say_done(report, f"faces counted in {count(report.faces, 'video')}", None, "processed")

@@ -22,30 +22,28 @@ if TYPE_CHECKING:
 
 
 NOT_RESUMED = ("model", "preset", "config", "seeds", "out", "force")
-"""Options that a training run which is continued has from before."""
+"""Options that a resumed training run takes from its folder."""
 
 
 @click.command()
 @click.argument("model", metavar="MODEL", required=False)
-@click.option("--data", metavar="DIR", help="The data folder: one with a data.toml.")
+@click.option("--data", metavar="DIR", help="Data folder (contains a data.toml).")
 @click.option(
     "--preset",
     metavar="NAME",
-    help="A paper's settings; --list names them. Default: the data's preset, if any.",
+    help="Settings of a paper; --list shows the names. Default: the data's preset, if any.",
 )
-@click.option("--config", metavar="FILE", help="Settings from a TOML file instead of a preset.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting; may be given several times."
-)
-@click.option("--out", "-o", metavar="DIR", help="The folder of the training run. Default: runs/MODEL-SPLIT.")
-@click.option("--seeds", type=click.IntRange(min=1), help="Train with this many seeds, and report mean ± sd.")
-@click.option("--resume", metavar="DIR", help="Continue the training run in this folder; no other option is needed.")
+@click.option("--config", metavar="FILE", help="Read the settings from a TOML file instead of a preset.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting; repeatable.")
+@click.option("--out", "-o", metavar="DIR", help="Folder of the training run. Default: runs/MODEL-SPLIT.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Number of seeds to train with; reports mean ± sd.")
+@click.option("--resume", metavar="DIR", help="Continue the training run in DIR; no other option is needed.")
 @options.force
 @click.option("--list", "listing", is_flag=True, help="List models, presets and settings.")
 @options.as_json
 @options.quiet
 def train(listing: bool, as_json: bool, quiet: bool, **given: Any) -> None:
-    """Train MODEL on the data of a folder, and keep the best checkpoint.
+    """Train MODEL on a data folder, and keep the best checkpoint.
 
     \b
     On simulated data, a few minutes on one core:
@@ -55,7 +53,7 @@ def train(listing: bool, as_json: bool, quiet: bool, **given: Any) -> None:
       momentseek train --preset tvr-ranking-reloclnet --data tvr-ranking --set train=train_top20 --seeds 3
     With another learning rate, video features only, for half an hour:
       momentseek train xml --data simulation --set lr=5e-4 --set modalities=video --set minutes=30
-    The second stage of CroCs, from the weights of the first and with negatives that are hard for it:
+    The second stage of CroCs, starting from the first stage's weights, with hard negatives:
       momentseek train crocs --data films --set begin=runs/crocs --set lr=1e-4 --set hard_videos=8 \\
         --set hard_queries=16 --out runs/crocs2
     A captioner, which describes moments instead of finding them:
@@ -65,8 +63,8 @@ def train(listing: bool, as_json: bool, quiet: bool, **given: Any) -> None:
     With several processes that share the work:
       torchrun --nproc-per-node 2 -m momentseek train reloclnet --data simulation --out runs/two
 
-    The folder gets config.toml, log.csv (and an event file where TensorBoard is installed), best.safetensors (by the
-    measure `training.measure` on the validation split), last.safetensors and, at the end, report.json.
+    The output folder contains config.toml, log.csv (and an event file if TensorBoard is installed), best.safetensors
+    (the best by `training.measure` on the validation split), last.safetensors and, at the end, report.json.
     """
     require_training()
     from momentseek.models.training.presets import list_settings
@@ -125,24 +123,30 @@ def _ending(outcome: TrainingOutcome) -> str:
 
 @click.command()
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True)
-@click.option("--data", required=True, metavar="DIR", help="The data folder: one with a data.toml.")
-@click.option("--train", "splits", multiple=True, metavar="SPLIT", help="A training split; may be given several times.")
+@click.option("--data", required=True, metavar="DIR", help="Data folder (contains a data.toml).")
+@click.option("--train", "splits", multiple=True, metavar="SPLIT", help="Training split; repeatable.")
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="Number of seeds of each, from 0 on."
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of seeds for each combination, starting from 0.",
 )
 @click.option(
     "--vary",
     "varied",
     multiple=True,
     metavar="KEY=A,B",
-    help="A setting and its values; several settings are combined in all ways.",
+    help="Try these values of a setting; repeatable, for all combinations.",
 )
-@click.option("--preset", metavar="NAME", help="A paper's settings. Default: the preset that the data name.")
-@click.option("--config", metavar="FILE", help="Settings from a TOML file instead of a preset.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of all models.")
-@click.option("--out", "-o", required=True, metavar="DIR", help="The folder of the sweep.")
+@click.option("--preset", metavar="NAME", help="Settings of a paper. Default: the data's preset, if any.")
+@click.option("--config", metavar="FILE", help="Read the settings from a TOML file instead of a preset.")
 @click.option(
-    "--measure", "-m", "measures", multiple=True, help="Columns of the printed table. Default: training.measure."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting for all models; repeatable."
+)
+@click.option("--out", "-o", required=True, metavar="DIR", help="Folder of the sweep.")
+@click.option(
+    "--measure", "-m", "measures", multiple=True, help="Measures to print as columns. Default: training.measure."
 )
 @options.on_cluster
 @options.as_json
@@ -150,19 +154,19 @@ def _ending(outcome: TrainingOutcome) -> str:
 def sweep(
     models: tuple[str, ...], data: str, out: str, on: str | None, as_json: bool, quiet: bool, **given: Any
 ) -> None:
-    """Train every combination of MODELs, training splits, varied settings and seeds; print mean ± sd of each.
+    """Train every combination of MODELs, training splits, varied settings and seeds, and print mean ± sd of each.
 
     \b
     Table 5 of TVR-Ranking, on simulated data:
       momentseek sweep xml reloclnet --data simulation --train train_top01 --train train_top40 --seeds 3 --out sweep
-    Table 4 of TVR, what each modality contributes:
+    Table 4 of TVR: what each modality contributes:
       momentseek sweep xml --data simulation --vary modalities=video,subtitle,video+subtitle --out sweep
     On all machines of a cluster, each training run with one thread:
       momentseek sweep xml reloclnet --data /mnt/tvr --seeds 5 --set threads=1 --out /mnt/sweep --on auto
 
-    Each training run is in DIR/MODEL/SPLIT/seed-N. The same command continues a sweep: what is finished is not trained
-    again. DIR gets table.csv, table.json and table.md, updated after every row. In settings, {model} and {train} stand
-    for the row's model and training split, as in `--set first_stage=DIR/xml/{train}/seed-0`.
+    Each training run is in DIR/MODEL/SPLIT/seed-N. The same command continues a sweep; finished runs are not trained
+    again. DIR contains table.csv, table.json and table.md, updated after every row. In settings, {model} and {train}
+    stand for the row's model and training split, as in `--set first_stage=DIR/xml/{train}/seed-0`.
     """
     require_training()
     from momentseek.cluster.training import WantedRun, training_tasks

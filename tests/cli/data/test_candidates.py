@@ -107,7 +107,7 @@ def test_inputs_survive(candidates, tmp_path):
         raise candidates("--out", "x.jsonl", "--report", "x.jsonl").exception
     assert (tmp_path / "captions.jsonl").read_text() == before
     assert candidates("--out", "first.jsonl").exit_code == 0
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         raise candidates("--out", "first.jsonl").exception
     assert candidates("--out", "first.jsonl", "--force").exit_code == 0
 
@@ -119,7 +119,7 @@ def test_options_of_the_second_batch(candidates, tmp_path, arguments):
     assert not (tmp_path / "x.jsonl").exists()
 
 
-def test_another_batch_size_is_noticed(candidates, tmp_path):
+def test_another_batch_size_is_reported(candidates, tmp_path):
     (tmp_path / "pairs.csv").write_text("pair_id,relevance\n0/0,4\n0/2,3\n1/1,4\n1/3,4\n")
     with pytest.raises(MomentseekError, match="pair 0/2 has rank 2, beyond a first batch of 1; give the batch size"):
         raise candidates("--out", "x.jsonl", "--labels", "pairs.csv", "--batch", "1").exception

@@ -46,7 +46,7 @@ def test_pairs_report_and_json(consensus, tmp_path):
     assert decisions[1]["evidence"]["labels"] == [0, 3]
 
 
-def test_text_is_for_people(consensus):
+def test_text_output(consensus):
     result = consensus("labels.csv")
     assert result.stdout.startswith(
         "3 pairs, 6 labels by 3 workers\n2 kept (66.67 %), 1 discarded\n\n"
@@ -76,7 +76,7 @@ def test_incomplete_pairs(consensus, tmp_path):
     assert (tmp_path / "pairs.csv").read_text().count("\n") == 2
 
 
-def test_repeated_workers_are_pointed_out(consensus, tmp_path):
+def test_reports_repeated_workers(consensus, tmp_path):
     (tmp_path / "again.csv").write_text("pair_id,worker,relevance\na,x,2\na,x,2\n")
     result = consensus("again.csv", "--out", "pairs.csv", "--report", "why.jsonl")
     assert "note: in 1 pair a worker judged more than once, and in 1 of them all labels are by one" in result.stderr
@@ -128,7 +128,7 @@ def test_exam(consensus, tmp_path):
         raise consensus("exam.csv", "--exam", "--plots", "x").exception
 
 
-def test_a_bad_score_names_its_line_and_writes_nothing(consensus, tmp_path, momentseek_process):
+def test_bad_score_error_names_its_line(consensus, tmp_path, momentseek_process):
     (tmp_path / "seven.csv").write_text(LABELS + "q3/d,ann,7\n")
     result = momentseek_process("data", "consensus", "seven.csv", "--out", "pairs.csv")
     assert result.returncode == 2
@@ -168,7 +168,7 @@ def test_inputs_survive(consensus, tmp_path):
 
 def test_files_are_kept_unless_forced(consensus, tmp_path):
     (tmp_path / "pairs.csv").write_text("mine")
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         raise consensus("labels.csv", "--out", "pairs.csv").exception
     assert (tmp_path / "pairs.csv").read_text() == "mine"
     assert consensus("labels.csv", "--out", "pairs.csv", "--force").exit_code == 0

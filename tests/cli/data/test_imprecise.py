@@ -60,7 +60,7 @@ def test_json(run):
     assert (told["backend"], told["similarity"], told["queries"]) == ("rules", "lexical", 4)
 
 
-def test_a_corrected_queue_is_read_back(run, tmp_path):
+def test_corrected_queue_is_read_back(run, tmp_path):
     run("--out", "o.txt", "--queue", "queue.jsonl")
     queue = (tmp_path / "queue.jsonl").read_text()
     (tmp_path / "queue.jsonl").write_text(queue.replace('"query": "Two people kiss', '"query": "A couple kisses'))
@@ -70,7 +70,7 @@ def test_a_corrected_queue_is_read_back(run, tmp_path):
     assert "reviewed row" not in result.stderr
 
 
-def test_what_is_odd_about_a_corrected_queue_is_said(run, tmp_path):
+def test_reports_problems_of_a_corrected_queue(run, tmp_path):
     run("--out", "o.txt", "--queue", "queue.jsonl")
     row = json.loads((tmp_path / "queue.jsonl").read_text())
     rows = [row, {**row, "id": "1", "original": LINES.splitlines()[0], "query": "Zorblat combs."}, {**row, "id": "9"}]
@@ -86,7 +86,7 @@ def test_what_is_odd_about_a_corrected_queue_is_said(run, tmp_path):
     assert (tmp_path / "o.txt").read_text().splitlines()[0] == "Zorblat combs."
 
 
-def test_corrections_are_never_wiped(run, tmp_path):
+def test_corrections_are_never_overwritten(run, tmp_path):
     run("--out", "o.txt", "--queue", "queue.jsonl")
     before = (tmp_path / "queue.jsonl").read_text()
     result = run("--out", "o.txt", "--reviewed", "queue.jsonl", "--queue", "queue.jsonl", "--force")
@@ -99,14 +99,14 @@ def test_nothing_is_overwritten_without_force(run, tmp_path, option):
     (tmp_path / "there").write_text("mine")
     arguments = {"--out": "o", option: "there"}
     flat = [word for pair in arguments.items() for word in pair]
-    assert "there: is there already" in str(run(*flat).exception)
+    assert "there: already exists" in str(run(*flat).exception)
     assert (tmp_path / "there").read_text() == "mine"
     assert not (tmp_path / "o").exists()
     assert run(*flat, "--force").exit_code == 0
     assert (tmp_path / "there").read_text() != "mine"
 
 
-def test_missing_vectors_are_listed_beside_the_output(run, tmp_path):
+def test_missing_vectors_are_listed_next_to_the_output(run, tmp_path):
     def stored(texts):
         np.savez(tmp_path / "v.npz", texts=np.array(texts), vectors=np.ones((len(texts), 2)))
 
@@ -151,7 +151,7 @@ def test_chat_stops_and_resumes(run, tmp_path):
     assert not (tmp_path / "o.txt.partial.jsonl").exists()
 
 
-def test_the_work_file_holds_no_password_and_is_not_trusted(run, tmp_path):
+def test_work_file_has_no_password_and_is_not_trusted(run, tmp_path):
     arguments = ("--out", "o.txt", "--backend", "chat", "--model", "m", "--batch", "1", "--similar", "0.2")
     partial = tmp_path / "o.txt.partial.jsonl"
     with serving(lambda q: q.replace("Zorblat", "a woman").replace("Ross", "a man")) as server:
@@ -202,7 +202,7 @@ def test_help_has_examples(run):
 
 @pytest.mark.figures
 def test_tvr_validation(data, tmp_path):
-    """The real thing: 8,097 descriptions, at most 1 % of them with a name left."""
+    """Of TVR's 8,097 descriptions, at most 1 % still have a name."""
     source = data / "tvr/tvr_val_release.jsonl"
     result = CliRunner().invoke(
         cli,

@@ -1,4 +1,4 @@
-"""``momentseek data label-studio write`` and ``read``: there and back."""
+"""``momentseek data label-studio write`` and ``read``, as a round trip."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def studio(tmp_path, monkeypatch):
 
 
 def annotate(tasks, *judgements):
-    """What the tool would export after ``judgements``: one list of levels per worker, None for not judged."""
+    """Return Label Studio's export after ``judgements``: one list of levels per worker, None for not judged."""
     for place, task in enumerate(tasks):
         task["annotations"] = [
             {"completed_by": worker, "result": [{"from_name": "relevance", "value": {"choices": [str(levels[place])]}}]}
@@ -38,7 +38,7 @@ def annotate(tasks, *judgements):
     return json.dumps(tasks)
 
 
-def test_there_and_back_with_a_second_round(studio, tmp_path):
+def test_round_trip_with_a_second_round(studio, tmp_path):
     write = ["label-studio", "write", "first.jsonl", "--base-url", "https://example.org"]
     result = studio(*write, "--out", "tasks.json")
     assert result.exit_code == 0
@@ -87,7 +87,7 @@ def test_pairs_must_have_their_own_names(studio, tmp_path):
         raise studio("label-studio", "write", "first.jsonl", "--base-url", "x", "--out", "t.json").exception
 
 
-def test_a_later_export_holds_the_earlier(studio, tmp_path):
+def test_later_export_includes_the_earlier(studio, tmp_path):
     def export(name, *levels):
         made = [
             {"id": i, "completed_by": i, "created_at": f"2024-03-0{i}", "result": [{"value": {"rating": level}}]}
@@ -125,13 +125,13 @@ def test_inputs_survive(studio, tmp_path):
     with pytest.raises(MomentseekError, match=r"e1\.json: is an input"):
         raise studio("label-studio", "read", "e1.json", "--out", "e1.json", "--force").exception
     (tmp_path / "t.xml").write_text("mine")
-    with pytest.raises(MomentseekError, match=r"t\.xml: is there already"):
+    with pytest.raises(MomentseekError, match=r"t\.xml: already exists"):
         raise studio(*write[:-1], "--out", "t.json").exception
     assert not (tmp_path / "t.json").exists()
     assert studio(*write, "--out", "t.json").exit_code == 0
 
 
-def test_which_pairs_are_asked_about_and_why(studio, tmp_path):
+def test_report_lists_pairs_and_reasons(studio, tmp_path):
     (tmp_path / "labels.csv").write_text("pair_id,worker,relevance\nq/0,a,4\nq/0,b,0\nq/1,a,2\nq/1,b,2\n")
     write = ["label-studio", "write", "first.jsonl", "--base-url", "/videos", "--out", "t.json"]
     result = studio(*write, "--disagreed", "labels.csv", "--report", "why.jsonl", "--json")

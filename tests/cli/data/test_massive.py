@@ -62,7 +62,7 @@ def test_pools_reports_and_tasks_are_written(momentseek, files):
         (["--report", "cache"], "is a folder"),
         (["--report", "absent/r.jsonl"], "there is no folder"),
         (["--report", "vectors.npz"], "vectors.npz: is an input of this command"),
-        (["--report", "old"], "is there already"),
+        (["--report", "old"], "already exists"),
     ],
 )
 def test_nothing_is_destroyed(momentseek, files, more, message):
@@ -117,7 +117,7 @@ def test_visual_scores_are_used(momentseek, files):
         (["--pool", 6, "--features", "absent.npz"], "absent.npz: cannot be read"),
     ],
 )
-def test_mistakes_are_one_sentence_and_write_nothing(momentseek, files, more, message):
+def test_errors_are_one_sentence_and_write_nothing(momentseek, files, more, message):
     done = run(momentseek, files, *more)
     assert done.returncode == 2
     assert message in done.stderr
@@ -145,7 +145,7 @@ def test_unusable_annotations(momentseek, files, content, message):
 
 @needs_minilm
 @pytest.mark.figures
-def test_charades_sta_beside_the_published_file(momentseek, files, data):
+def test_charades_sta_matches_the_published_file(momentseek, files, data):
     folder = data / "charades-sta"
     done = momentseek(
         "data", "massive", folder / "charades_sta_test.txt", "--videos", folder / "charades_decoded_durations.json",
@@ -180,7 +180,7 @@ def test_figures_of_the_scores(momentseek, files):
     drawn = {path.name for path in (files / "figures").iterdir()}
     assert drawn == {f"{name}.{kind}" for name in MASSIVE_FIGURES for kind in ("png", "svg")}
     assert all(path.stat().st_size > 4000 for path in (files / "figures").iterdir())
-    assert "is there already" in run(momentseek, files, *asked, "--out", files / "other.json").stderr
+    assert "already exists" in run(momentseek, files, *asked, "--out", files / "other.json").stderr
     plain = run(momentseek, files, "--pool", 3, "--positives", 1, "--plots", files / "plain", "--force")
     assert plain.returncode == 0, plain.stderr
     assert {path.stem for path in (files / "plain").iterdir()} == set(MASSIVE_FIGURES[:3])
@@ -199,7 +199,7 @@ def test_figures_of_the_scores(momentseek, files):
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_said(momentseek, files, more, pairs, message):
+def test_reports_figures_that_cannot_be_drawn(momentseek, files, more, pairs, message):
     (files / "pairs.csv").write_text(pairs)
     done = run(momentseek, files, "--pool", 3, *(text.format(files) for text in more))
     assert done.returncode == 2

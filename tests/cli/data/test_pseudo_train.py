@@ -71,7 +71,7 @@ def test_the_default_is_1_20_40_and_a_table(momentseek, files):
         (["--out", "pyproject.toml/x"], "cannot be created as a folder"),
     ],
 )
-def test_mistakes_are_one_sentence(momentseek, files, more, message):
+def test_errors_are_one_sentence(momentseek, files, more, message):
     done = run(momentseek, files, *more)
     assert done.returncode == 2
     assert message in done.stderr
@@ -84,7 +84,7 @@ def test_mistakes_are_one_sentence(momentseek, files, more, message):
         (["--report", "train.jsonl", "--force"], "is an input of this command"),
         (["--report", "out/train_top20.json"], "is named for two outputs"),
         (["--report", "cache"], "is a folder"),
-        (["--report", "val.jsonl"], "is there already"),
+        (["--report", "val.jsonl"], "already exists"),
     ],
 )
 def test_nothing_is_destroyed_or_half_written(momentseek, files, more, message):
@@ -96,7 +96,7 @@ def test_nothing_is_destroyed_or_half_written(momentseek, files, more, message):
     assert (files / "train.jsonl").read_text().startswith('{"vid_name"')
 
 
-def test_a_folder_in_the_place_of_one_file_stops_all(momentseek, files):
+def test_folder_instead_of_a_file_stops_all(momentseek, files):
     (files / "out/train_top40.json").mkdir(parents=True)
     done = run(momentseek, files, "--force")
     assert done.returncode == 2
@@ -104,16 +104,16 @@ def test_a_folder_in_the_place_of_one_file_stops_all(momentseek, files):
     assert [p.name for p in (files / "out").iterdir()] == ["train_top40.json"]
 
 
-def test_one_of_each_is_said_in_the_singular(momentseek, files):
+def test_singular_forms(momentseek, files):
     (files / "train.jsonl").write_text(json.dumps(ROWS[0]))
     done = run(momentseek, files, "--n", "2")
     assert "there is only 1 moment, so no query has more" in done.stderr
     assert "1 query, 1 moment to choose from" in done.stderr
-    assert "is there already" in run(momentseek, files, "--n", "2").stderr
+    assert "already exists" in run(momentseek, files, "--n", "2").stderr
     assert run(momentseek, files, "--n", "2", "--force").returncode == 0
 
 
-def test_a_file_without_durations_asks_for_them(momentseek, files):
+def test_missing_durations_error_asks_for_them(momentseek, files):
     (files / "train.jsonl").write_text("LAMP 0.0 5.0##she sings\n")
     done = run(momentseek, files)
     assert done.returncode == 2
@@ -123,7 +123,7 @@ def test_a_file_without_durations_asks_for_them(momentseek, files):
 
 @needs_minilm
 @pytest.mark.slow
-def test_a_real_subset_with_the_real_encoder(momentseek, files, data):
+def test_real_subset_with_the_real_encoder(momentseek, files, data):
     lines = (data / "tvr/tvr_val_release.jsonl").read_text().splitlines()[:100]
     (files / "val100.jsonl").write_text("\n".join(lines))
     done = momentseek("data", "pseudo-train", files / "val100.jsonl", "--out", files / "real", "--n", "1,20", "--json")

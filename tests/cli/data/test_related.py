@@ -25,7 +25,7 @@ def run(momentseek, files, *more):
     )
 
 
-def test_what_is_written_is_what_training_reads(momentseek, files):
+def test_training_reads_the_output(momentseek, files):
     done = run(momentseek, files)
     assert done.returncode == 0, done.stderr
     assert "2 of 4 queries have other videos" in done.stdout
@@ -33,7 +33,7 @@ def test_what_is_written_is_what_training_reads(momentseek, files):
     assert sorted(found.values()) == [("v0",), ("v2",)]
 
 
-def test_a_lower_threshold_relates_more_and_json_says_so(momentseek, files):
+def test_lower_threshold_relates_more(momentseek, files):
     done = run(momentseek, files, "--threshold", -1, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -45,7 +45,7 @@ def test_a_lower_threshold_relates_more_and_json_says_so(momentseek, files):
     [(["--threshold", "2"], "--threshold"), (["--out", "train.txt", "--force"], "is an input of this command")],
     ids=["threshold", "overwriting"],
 )
-def test_wrong_use_is_said(momentseek, files, more, message):
+def test_usage_errors(momentseek, files, more, message):
     args = [files / m if m == "train.txt" else m for m in more]
     done = run(momentseek, files, *args)
     assert done.returncode == 2
@@ -53,7 +53,7 @@ def test_wrong_use_is_said(momentseek, files, more, message):
     assert not (files / "related.json").exists()
 
 
-def test_a_file_that_is_there_needs_force(momentseek, files):
+def test_existing_file_needs_force(momentseek, files):
     (files / "related.json").write_text("{}")
     assert run(momentseek, files).returncode == 2
     assert (files / "related.json").read_text() == "{}"

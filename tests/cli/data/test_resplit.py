@@ -81,7 +81,7 @@ def test_published_splits_are_compared(momentseek):
     assert "train  published_test_ood.json  videos" in text
 
 
-def test_the_published_form_is_kept(momentseek, tmp_path):
+def test_published_format_is_kept(momentseek, tmp_path):
     for name, part in (("a.json", COMMON), ("b.json", RARE)):
         form = {
             v: {"timestamps": e["timestamps"], "sentences": e["sentences"], "video_duration": 60.0}
@@ -127,7 +127,7 @@ def test_durations_replace_the_files_own(momentseek, tmp_path):
 def test_existing_files_are_safe(momentseek, tmp_path):
     (tmp_path / "o").mkdir()
     (tmp_path / "o/test_ood.json").write_text("mine")
-    with pytest.raises(MomentseekError, match=r"is there already; .*--force"):
+    with pytest.raises(MomentseekError, match=r"already exists; .*--force"):
         raise momentseek("one.json", "two.json", *RULES, "--out", "o").exception
     assert [p.name for p in (tmp_path / "o").iterdir()] == ["test_ood.json"]
     assert momentseek("one.json", "two.json", *RULES, "--out", "o", "--force").exit_code == 0
@@ -173,14 +173,14 @@ def test_nothing_is_destroyed(momentseek, tmp_path, arguments, sentence):
     assert [p.name for p in (tmp_path / "in").iterdir()] == ["test_ood.json"]
 
 
-def test_a_folder_in_the_place_of_one_file_stops_all(momentseek, tmp_path):
+def test_folder_instead_of_a_file_stops_all(momentseek, tmp_path):
     (tmp_path / "o/val.json").mkdir(parents=True)
     with pytest.raises(MomentseekError, match=r"val.json: is a folder"):
         raise momentseek("one.json", "two.json", *RULES, "--out", "o", "--force").exception
     assert [p.name for p in (tmp_path / "o").iterdir()] == ["val.json"]
 
 
-def test_charades_cds_preset_writes_charades_cds_form(momentseek, tmp_path):
+def test_charades_cd_preset_writes_its_format(momentseek, tmp_path):
     lines = [
         f"{v} {s} {e}##{text}"
         for v, entry in {**COMMON, **RARE}.items()
@@ -201,7 +201,7 @@ def test_shares_are_numbers(momentseek):
     assert momentseek("one.json", *RULES, "--share", "nan", "--out", "o").exit_code == 2
 
 
-def test_one_video_with_two_lengths_is_refused(momentseek, tmp_path):
+def test_rejects_a_video_with_two_durations(momentseek, tmp_path):
     (tmp_path / "other.json").write_text(json.dumps({"r1": {**RARE["r1"], "duration": 61.0}}))
     with pytest.raises(MomentseekError, match=r"other.json: video r1 lasts 61 s, but 60 s in two.json"):
         raise momentseek("one.json", "two.json", "other.json", *RULES, "--out", "o").exception
@@ -218,7 +218,7 @@ def test_figures(momentseek, tmp_path):
     assert all(p.stat().st_size > 5000 for p in (tmp_path / "figures").iterdir())
 
 
-def test_repeated_pairs_and_ties_are_said(momentseek, tmp_path):
+def test_reports_repeated_pairs_and_ties(momentseek, tmp_path):
     (tmp_path / "again.json").write_text(json.dumps({"r1": RARE["r1"]}))
     result = momentseek("one.json", "two.json", "again.json", *RULES, "--out", "o")
     assert "note: 2 pairs repeat another" in result.stderr

@@ -84,13 +84,13 @@ def test_inputs_survive(statistics, tmp_path):
         raise statistics("train.txt", "--report", "train.txt", "--force").exception
     assert (tmp_path / "train.txt").read_text() == before
     (tmp_path / "found.jsonl").write_text("mine")
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         raise statistics("train.txt", "--report", "found.jsonl").exception
     assert statistics("train.txt", "--report", "found.jsonl", "--force").exit_code == 0
     assert (tmp_path / "found.jsonl").read_text() != "mine"
 
 
-def test_a_file_counts_once(statistics):
+def test_rejects_a_file_given_twice(statistics):
     with pytest.raises(MomentseekError, match=r"train\.txt: is given twice"):
         raise statistics("train.txt", "./train.txt").exception
 
@@ -153,7 +153,7 @@ def test_labels_given_by_hand_are_counted(statistics, tmp_path):
         ("id,actions\n1,2\n", "the header has no column 'query_id'"),
     ],
 )
-def test_labels_that_cannot_be_read_are_refused(statistics, tmp_path, text, sentence):
+def test_rejects_unreadable_labels(statistics, tmp_path, text, sentence):
     (tmp_path / "labels.csv").write_text(text)
     with pytest.raises(MomentseekError, match=sentence):
         raise statistics("train.txt", "--labels", "labels.csv").exception
@@ -178,5 +178,5 @@ def test_figures_of_what_the_files_have(statistics, tmp_path):
         assert result.exit_code == 0, result.exception
         assert {p.name for p in folder.iterdir()} == {f"{n}.{kind}" for n in names for kind in ("png", "svg")}
         assert all(p.stat().st_size > 5000 for p in folder.iterdir())
-    with pytest.raises(MomentseekError, match="is there already"):
+    with pytest.raises(MomentseekError, match="already exists"):
         raise statistics("train.txt", "--plots", str(folder)).exception

@@ -1,4 +1,4 @@
-"""``momentseek data``: the papers' dataset protocols, one verb each."""
+"""``momentseek data``: build datasets as the papers do, one command per step."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ COMMANDS = {
     "pool": ("annotation:pool", "Pool the first moments of several runs for judging."),
     "judge": ("annotation:judge", "Have a vision model judge the relevance of moments."),
     "calibrate": ("annotation:calibrate", "Compare a model's judgements with people's."),
-    "to-hub": ("hub:to_hub", "Write a dataset as Hugging Face's load_dataset takes it."),
+    "to-hub": ("hub:to_hub", "Write a dataset for Hugging Face's load_dataset."),
     "from-hub": ("hub:from_hub", "Read a Hugging Face dataset on disk."),
-    "imprecise": ("queries:imprecise", "Replace characters' names by general words."),
+    "imprecise": ("queries:imprecise", "Replace characters' names in queries by general words."),
     "pseudo-train": ("queries:pseudo_train", "Make a training set from caption similarity."),
     "resplit": ("splits:resplit", "Split so that test moments lie where training moments do not."),
     "features": ("features:features", "Make, describe and check features to train a model on."),
     "simulated-truth": (
         "annotation:simulated_truth",
-        "Write the true levels of a simulated corpus, without a judged pool.",
+        "Write the true relevance of every moment of a simulated corpus.",
     ),
-    "related": ("videos:related", "Find videos that answer a training query besides its own."),
-    "massive": ("videos:massive", "Make every query search many videos, with reliable negatives."),
+    "related": ("videos:related", "Find other videos that also answer a training query."),
+    "massive": ("videos:massive", "Give every query a pool of videos to search, with reliable negatives."),
 }
 
 
 @click.group(cls=LazyGroup, package=__name__, sections={"Commands": COMMANDS})
 def command() -> None:
-    """Build datasets as the papers do, from any annotations.
+    """Build benchmark datasets from annotations, as the papers do.
 
-    Commands that draw at random take a seed. Every command writes all its files or none, and can report every
-    decision: what was kept, what was dropped, and why (--report FILE). --json prints the summary for a program.
+    Every command writes all its files or none. --report FILE records every decision: what was kept, what was dropped,
+    and why. --json prints the summary as JSON. Commands that use random numbers take a seed.
     """
 
 
 def refuse_without(needed: str, **ignored: str) -> None:
-    """Refuse options (parameter → flag) that were given but would be ignored; ``needed`` says in what case."""
+    """Refuse given options (parameter → flag) that would be ignored; ``needed`` is the reason for the message."""
 
     context = click.get_current_context()
     default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
@@ -57,12 +57,12 @@ def _them(flags: list[str]) -> str:
 
 
 def vector_file(encoder: str | None) -> str | None:
-    """The file of vectors that an encoder's name means, if it means one."""
+    """Return the vector file that ``file:FILE`` names, or None for other encoders."""
     return encoder.removeprefix("file:") if encoder and encoder.startswith("file:") else None
 
 
 def finish(built: BuiltDataset, as_json: bool) -> None:
-    """Write all files of a dataset or none, print its summary, and say on stderr what was noted and written."""
+    """Write all files of a dataset or none, print its summary, and print notes and file names on stderr."""
     built.write()
     if as_json:
         echo_json(built.summary)

@@ -29,24 +29,22 @@ from momentseek.measuring.formats.files import write_truth
 @click.command()
 @click.argument("queries", metavar="QUERIES")
 @click.argument("captions", metavar="CAPTIONS")
-@click.option("--out", required=True, metavar="FILE", help="Write the candidates here (JSON Lines; .gz too).")
+@click.option("--out", required=True, metavar="FILE", help="Write the candidates to FILE (JSON Lines, optionally .gz).")
 @click.option("--batch", type=click.IntRange(min=1), default=20, show_default=True, help="Candidates per batch.")
 @click.option(
     "--encoder",
     default="minilm",
     show_default=True,
     metavar="NAME",
-    help="The text encoder that compares texts, or file:VECTORS.",
+    help="Text encoder for the similarity, or file:VECTORS.",
 )
-@click.option(
-    "--labels", metavar="PAIRS", help="The judged first batch (from `data consensus`): write the second batch."
-)
+@click.option("--labels", metavar="PAIRS", help="Judged first batch (from `data consensus`); writes the second batch.")
 @click.option(
     "--last",
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="With --labels: how many of the first batch's last candidates decide.",
+    help="With --labels: number of last candidates of the first batch that decide.",
 )
 @click.option(
     "--still-relevant",
@@ -54,31 +52,31 @@ from momentseek.measuring.formats.files import write_truth
     default=2.0,
     show_default=True,
     metavar="LEVEL",
-    help="With --labels: write a second batch if the mean level of the last ones is at least this.",
+    help="With --labels: mean level of these candidates from which a second batch is written.",
 )
 @click.option(
     "--identical",
     type=click.Choice(["once", "each"]),
     default="once",
     show_default=True,
-    help="Queries with the same words: judge the first one only, or each.",
+    help="For queries with the same text: judge only the first, or each.",
 )
-@click.option("--report", metavar="FILE", help="Write the decision about every query, one JSON object per line.")
+@click.option("--report", metavar="FILE", help="Write the decision on every query, one JSON object per line.")
 @options.force
 @options.as_json
 def candidates(force: bool, as_json: bool, **given: Any) -> None:
-    """Find, for each of QUERIES, the moments of CAPTIONS whose captions are most similar to it.
+    """Find the moments in CAPTIONS whose captions are most similar to each of QUERIES.
 
     Both are truth files in any format; a moment's caption is its query's text. Candidates come in batches of 20. Once
-    the first batch is judged, --labels adds the second where the last 5 of the first are still relevant.
+    the first batch is judged, --labels writes the second for queries whose last 5 candidates are still relevant.
 
     \b
-    The first batch, then (when it is judged) the second:
+    The first batch and, after it is judged, the second:
       momentseek data candidates queries.jsonl captions.jsonl --out first.jsonl
       momentseek data candidates queries.jsonl captions.jsonl --labels pairs.csv --out second.jsonl
 
-    OUT is a predictions file that also has each pair's id, rank, batch and caption; `momentseek data label-studio
-    write` turns it into annotation tasks.
+    The output is a predictions file with each pair's id, rank, batch and caption; `momentseek data label-studio write`
+    turns it into annotation tasks.
     """
     inputs = [given["queries"], given["captions"], given["labels"]]
     options.check_targets(inputs, [given["out"], given["report"]], force)
@@ -97,28 +95,30 @@ def candidates(force: bool, as_json: bool, **given: Any) -> None:
     type=click.Choice(["error", "drop"]),
     default="error",
     show_default=True,
-    help="Pairs with neither two nor four labels: refuse them, or leave them out.",
+    help="For pairs without exactly two or four labels: refuse the file, or drop them.",
 )
 @click.option(
     "--repeats",
     type=click.Choice(["count", "error"]),
     default="count",
     show_default=True,
-    help="A worker's second label of a pair: count it (as in TVR-Ranking's own file), or refuse it.",
+    help="For a worker's second label of a pair: count it (as in TVR-Ranking's file), or refuse it.",
 )
 @click.option(
     "--candidates",
     metavar="FILE",
-    help="The judged pairs, as `momentseek data candidates` wrote them; repeatable, once per batch.",
+    help="Judged pairs from `momentseek data candidates`; repeatable, once per batch.",
     multiple=True,
 )
 @click.option(
     "--truth",
     metavar="FILE",
-    help="With --candidates: write the judged moments as ground truth, our own (.jsonl) or TVR-Ranking's (.json).",
+    help="With --candidates: write the judged moments as ground truth, as our .jsonl or TVR-Ranking's .json.",
 )
 @click.option(
-    "--exam", is_flag=True, help="LABELS are an exam: many workers judge the same pairs, and the median is the truth."
+    "--exam",
+    is_flag=True,
+    help="Treat LABELS as an exam: many workers judge the same pairs, and the median is correct.",
 )
 @click.option(
     "--pass-share",
@@ -126,16 +126,16 @@ def candidates(force: bool, as_json: bool, **given: Any) -> None:
     default=1.0,
     show_default=True,
     metavar="SHARE",
-    help="With --exam: workers pass if this share of their labels is within 1 of the median.",
+    help="With --exam: share of labels that must be within 1 of the median to pass.",
 )
 @options.force
 @options.as_json
 def consensus(labels: str, exam: bool, pass_share: float, force: bool, as_json: bool, **given: Any) -> None:
     """Turn several workers' LABELS into one relevance level per query–moment pair.
 
-    LABELS is CSV (or .gz) with the columns pair_id, worker, relevance (0 to 4). Two workers agree if they differ by
-    at most 1; of four labels, one of the lowest and one of the highest are set aside first. The level is the mean of
-    the two, rounded up. Pairs without agreement are discarded. A worker's second label of a pair counts, as in
+    LABELS is CSV (or .gz) with the columns pair_id, worker, relevance (0 to 4). Two workers agree if their labels
+    differ by at most 1. Of four labels, one lowest and one highest are dropped first. The level is the mean of the two
+    labels, rounded up. Pairs without agreement are discarded. A worker's second label of a pair counts, as in
     TVR-Ranking, and is reported.
 
     \b
@@ -143,7 +143,7 @@ def consensus(labels: str, exam: bool, pass_share: float, force: bool, as_json: 
       momentseek data consensus raw_annotation.csv --out pairs.csv
     Why each pair was kept or not, and the paper's figures:
       momentseek data consensus labels.csv --report decisions.jsonl --plots figures
-    Who passes the qualification exam, if 90 % of the labels must be close to the median:
+    Who passes the qualification exam, if 90 % of the labels must be within 1 of the median:
       momentseek data consensus exam.csv --exam --pass-share 0.9
     """
     candidates, truth, plots = given["candidates"], given["truth"], given["plots"]
@@ -171,31 +171,43 @@ def label_studio() -> None:
       momentseek data label-studio write first.jsonl --base-url https://example.org/videos --out tasks.json
       momentseek data label-studio read export.json --out labels.csv
 
-    `write` makes the tasks to import and the labelling page to paste into the project's settings; `read` turns the
-    project's JSON export into the labels that `momentseek data consensus` takes.
+    `write` makes the tasks to import and the labelling page to paste into the project's settings. `read` turns the
+    project's JSON export into labels for `momentseek data consensus`.
     """
 
 
 @label_studio.command()
 @click.argument("candidates", metavar="CANDIDATES")
-@click.option("--out", required=True, metavar="FILE", help="The tasks to import (JSON).")
-@click.option("--config", metavar="FILE", help="The labelling page (XML). Default: next to OUT, as OUT.xml.")
+@click.option("--out", required=True, metavar="FILE", help="Write the tasks to FILE (JSON) for Label Studio.")
 @click.option(
-    "--base-url", required=True, metavar="URL", help="Where the videos are; a video's address is URL/VIDEO.mp4."
+    "--config", metavar="FILE", help="Write the labelling page to FILE (XML). Default: OUT.xml, next to the tasks."
 )
-@click.option("--suffix", default=".mp4", show_default=True, help="What follows a video's name in its address.")
+@click.option(
+    "--base-url",
+    required=True,
+    metavar="URL",
+    help="Base address of the videos; a video's address is URL/VIDEO followed by --suffix.",
+)
+@click.option("--suffix", default=".mp4", show_default=True, help="End of a video's address.")
 @click.option(
     "--disagreed",
     metavar="LABELS",
-    help="Only pairs whose two labels in this file differ by more than 1, which need two more annotators.",
+    help="Write only pairs that need two more annotators: their two labels in the file LABELS differ by more than 1.",
 )
-@click.option("--report", metavar="FILE", help="Write which pairs are to be judged and why, one JSON object per line.")
+@click.option("--report", metavar="FILE", help="Write whether and why each pair is a task, one JSON object per line.")
 @options.force
 @options.as_json
 def write(force: bool, as_json: bool, **given: Any) -> None:
-    """Write one task per pair of CANDIDATES: the query, the video at the moment, and the guideline with five levels.
+    """Write an annotation task for each query–moment pair in CANDIDATES, and the page on which annotators judge it.
 
-    CANDIDATES is what `momentseek data candidates` wrote, or any truth file.
+    CANDIDATES is the output of `momentseek data candidates`, or any truth file. The page shows the query, the moment
+    and the guideline for the five levels of relevance.
+
+    \b
+    All pairs; then, for two more annotators, those on which the first two disagree:
+      momentseek data label-studio write first.jsonl --base-url https://example.org/videos --out tasks.json
+      momentseek data label-studio write first.jsonl --base-url https://example.org/videos --out more.json \\
+        --disagreed labels.csv
     """
     out, page = given["out"], given["config"] or page_beside(given["out"])
     if page == out:
@@ -206,15 +218,17 @@ def write(force: bool, as_json: bool, **given: Any) -> None:
 
 @label_studio.command()
 @click.argument("exports", metavar="EXPORT...", nargs=-1, required=True)
-@click.option("--out", required=True, metavar="FILE", help="The labels: CSV with pair_id, worker, relevance.")
-@click.option("--report", metavar="FILE", help="Write what became of every annotation, one JSON object per line.")
+@click.option(
+    "--out", required=True, metavar="FILE", help="Write the labels to FILE: CSV with pair_id, worker, relevance."
+)
+@click.option("--report", metavar="FILE", help="Write what happened to every annotation, one JSON object per line.")
 @options.force
 @options.as_json
 def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as_json: bool) -> None:
-    """Turn Label Studio's JSON EXPORTs into labels, and say what was skipped or is still missing.
+    """Turn Label Studio's JSON EXPORTs into labels, and report what was skipped or is still missing.
 
-    Several exports (say, of the first two annotators and of the two asked later) are joined in the order given. An
-    annotation that is in two of them counts once. If a person judged a pair again, the last judgement counts.
+    Several exports (say, of the first two annotators and of two more) are joined in the order given. An annotation that
+    is in two of them counts once. If a person judged a pair again, the last judgement counts.
     """
     options.check_targets(exports, [out, report], force)
     finish(read_label_studio(exports, out, report=report), as_json)
@@ -222,26 +236,34 @@ def read(exports: tuple[str, ...], out: str, report: str | None, force: bool, as
 
 @click.command(name="simulated-truth")
 @click.argument("folder", metavar="FOLDER")
-@click.option("--out", required=True, metavar="FILE", help="Write the judgements here (JSON Lines).")
-@click.option("--split", type=click.Choice(["val", "test"]), default="test", show_default=True, help="Whose queries.")
-@click.option("--run", "runs", multiple=True, metavar="FILE", help="Judge only what these runs found; repeat it.")
+@click.option("--out", required=True, metavar="FILE", help="Write the judgements to FILE (JSON Lines).")
 @click.option(
-    "--depth", type=click.IntRange(min=1), default=POOL_DEPTH, show_default=True, help="With --run: ranks that count."
+    "--split", type=click.Choice(["val", "test"]), default="test", show_default=True, help="Split whose queries to use."
+)
+@click.option(
+    "--run", "runs", multiple=True, metavar="FILE", help="Judge only moments that this run found; repeatable."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    default=POOL_DEPTH,
+    show_default=True,
+    help="With --run: use only the first N moments of each run.",
 )
 @options.force
 @options.as_json
 def simulated_truth(
     folder: str, out: str, split: str, runs: tuple[str, ...], depth: int, force: bool, as_json: bool
 ) -> None:
-    """Write the true level of every moment of a simulated corpus for every query of a split.
+    """Write the true relevance of every moment of a simulated corpus for every query of a split.
 
-    A corpus is judged as TVR-Ranking was: only what the similarity behind the training lists put first. A system may
-    score by guessing that pool. These judgements have none; moments of level 0 are left out.
+    A simulated corpus is judged like TVR-Ranking: only the moments that caption similarity ranks first are in the pool,
+    and a system may score by guessing that pool. The output judges all moments instead; those of level 0 are left out.
 
     \b
       momentseek data simulated-truth simulation --out full.jsonl
-      momentseek evaluate reloclnet.jsonl full.jsonl --measures 'NDCG@20[IoU>=0.5]'
-    Only what either of two systems has among its first 40, with its true level:
+      momentseek evaluate reloclnet.jsonl --truth full.jsonl -m 'NDCG@20[IoU>=0.5]'
+    Only moments among the first 40 of either of two systems:
       momentseek data simulated-truth simulation --run a.jsonl --run b.jsonl --out pooled.jsonl
     """
     if not runs:
@@ -259,7 +281,7 @@ def simulated_truth(
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @options.truth
-@click.option("--out", required=True, metavar="FILE", help="Write the moments to judge, as candidates.")
+@click.option("--out", required=True, metavar="FILE", help="Write the moments to judge to FILE, as candidates.")
 @click.option("--depth", type=click.IntRange(1), default=10, show_default=True, help="Take each run's first N moments.")
 @click.option(
     "--same",
@@ -267,13 +289,13 @@ def simulated_truth(
     default=0.7,
     show_default=True,
     metavar="IOU",
-    help="Moments that overlap at least this much are one.",
+    help="Merge moments that overlap by at least this IoU.",
 )
-@click.option("--report", metavar="FILE", help="Write which runs brought each moment, one JSON object per line.")
+@click.option("--report", metavar="FILE", help="Write which runs found each moment, one JSON object per line.")
 @options.force
 @options.as_json
 def pool(runs: tuple[str, ...], truth: str, out: str, force: bool, as_json: bool, **given: Any) -> None:
-    """Pool the first moments of several RUNs for judging, without what the truth judges already.
+    """Pool the first moments of several RUNs for judging, without those that the truth already judges.
 
     \b
     Judge what two new systems return and nobody has judged yet:
@@ -288,26 +310,31 @@ def pool(runs: tuple[str, ...], truth: str, out: str, force: bool, as_json: bool
 @click.argument("candidates", metavar="CANDIDATES")
 @takes_endpoint
 @click.option(
-    "--out", required=True, metavar="FILE", help="The labels: CSV with pair_id, worker (model:NAME), relevance."
+    "--out",
+    required=True,
+    metavar="FILE",
+    help="Write the labels to FILE: CSV with pair_id, worker (model:NAME), relevance.",
 )
-@click.option("--truth", metavar="FILE", help="Also write the judged moments as ground truth that names the judge.")
 @click.option(
-    "--report", metavar="FILE", help="Write every judgement with the model's words, one JSON object per line."
+    "--truth", metavar="FILE", help="Also write the judged moments as ground truth, marked with the model's name."
+)
+@click.option(
+    "--report", metavar="FILE", help="Write every judgement with the model's answer, one JSON object per line."
 )
 @options.force
 @options.as_json
 def judge(candidates: str, force: bool, as_json: bool, **given: Any) -> None:
-    """Have a vision model judge the relevance of CANDIDATES from 0 to 4, by the guideline that people get.
+    """Have a vision model judge the relevance of CANDIDATES from 0 to 4, with the guideline for human annotators.
 
-    CANDIDATES is what `momentseek data pool` or `candidates` wrote, or any truth file. Calibrate the model on pairs
-    that people judged before you trust it. The key is read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY.
+    CANDIDATES is the output of `momentseek data pool` or `candidates`, or any truth file. Before you trust the model,
+    compare it with human judgements (`data calibrate`). The API key is read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY.
 
     \b
       momentseek data judge pool.jsonl --media videos --base-url http://localhost:8000/v1 --model qwen2.5-vl \\
         --out labels.csv --truth model-truth.jsonl
       momentseek data calibrate labels.csv people.csv
 
-    After Ctrl-C or a failure the same command continues: what was answered is in OUT.partial.jsonl.
+    After Ctrl-C or a failure the same command continues; answers so far are in OUT.partial.jsonl.
     """
     options.check_targets([candidates], [given["out"], given["truth"], given["report"]], force)
     settings, budget = endpoint_settings(given)
@@ -318,13 +345,15 @@ def judge(candidates: str, force: bool, as_json: bool, **given: Any) -> None:
 @click.argument("labels", metavar="LABELS")
 @click.argument("people", metavar="PEOPLE")
 @click.option(
-    "--candidates", metavar="FILE", help="The judged pairs, for their queries. Default: QUERY/… of a pair's id."
+    "--candidates",
+    metavar="FILE",
+    help="Judged pairs, to look up their queries. Default: the query is the part of a pair's id before the slash.",
 )
 @options.as_json
 def calibrate(labels: str, people: str, candidates: str | None, as_json: bool) -> None:
     """Compare a model's LABELS with those of PEOPLE: weighted kappa, confusion, and bias by level.
 
-    PEOPLE is a file of labels (of several workers the median counts), or of judged pairs from `data consensus`.
+    PEOPLE is a file of labels (the median of several workers counts), or of judged pairs from `data consensus`.
 
     \b
       momentseek data calibrate labels.csv raw_annotation.csv

@@ -1,15 +1,17 @@
-"""``momentseek data features``: make the features of videos and queries, or describe and check those that exist."""
+"""``momentseek data features``: compute features of videos and queries, or inspect existing ones."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from momentseek.api.library import open_store
-from momentseek.benchmarks.datasets.library_features import LAYOUTS, LibraryFeatures, write_library_features
+from momentseek.benchmarks.datasets.library_features import LAYOUTS, LibraryFeatures, read_split, write_library_features
+from momentseek.benchmarks.datasets.own_lists import PRESET, OwnLists, write_own_lists
 from momentseek.cli import options
 from momentseek.cli.data import refuse_without
 from momentseek.cli.ingesting import IngestLines, conclude, ingest
@@ -30,22 +32,34 @@ from momentseek.models.features.inspection import entry_count, inspect_features,
     multiple=True,
     type=click.Path(),
     metavar="PATH",
-    help="Encode these videos and folders first. Without --library, into a library DIR-library, which is kept.",
+    help="First add these videos or folders to --library (default: a new library, OUT-library); repeatable.",
 )
-@click.option("--encoder", metavar="NAME", help="With --videos: what encodes pictures (clip, things, hub:…, ….)")
+@click.option("--encoder", metavar="NAME", help="With --videos: image encoder (clip, things, hub:NAME, …).")
 @click.option(
-    "--clip-seconds", type=options.Number(0.1, 600), metavar="S", help="With --videos: seconds per row. Default: 1.5."
+    "--clip-seconds",
+    type=options.Number(0.1, 600),
+    metavar="S",
+    help="With --videos: length of a clip in seconds. Default: 1.5.",
 )
 @click.option(
     "--layout",
     type=click.Choice(LAYOUTS),
     default="hdf5",
     show_default=True,
-    help="HDF5 files, or folders with an npz per video and query, as Moment-DETR has them.",
+    help="Write HDF5 files, or Moment-DETR's folders with one npz file per video and query.",
 )
-@click.option("--own-text", is_flag=True, help="Encode queries by the picture encoder, one row each, not by MiniLM.")
-@click.option("--inspect", type=click.Path(), metavar="PATH", help="Describe and check features that exist, instead.")
-@click.option("--out", type=click.Path(), metavar="DIR", help="The data folder to write.")
+@click.option(
+    "--own-lists",
+    is_flag=True,
+    help="Make the splits train and val from the library's subtitles and captions, not annotations (docs/ranker.md).",
+)
+@click.option(
+    "--own-text",
+    is_flag=True,
+    help="Encode queries with the image encoder's own text encoder (one row per query), instead of MiniLM.",
+)
+@click.option("--inspect", type=click.Path(), metavar="PATH", help="Only describe and check existing features.")
+@click.option("--out", type=click.Path(), metavar="DIR", help="Data folder to write.")
 @options.force
 @options.as_json
 def features(
@@ -55,25 +69,29 @@ def features(
     encoder: str | None,
     clip_seconds: float | None,
     layout: str,
+    own_lists: bool,
     own_text: bool,
     inspect: str | None,
     out: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make features of videos and queries on which models are trained, or --inspect those that exist.
+    """Compute features of videos and queries for training, or --inspect existing features.
 
-    Each SPLIT=FILE is a split's name and its annotations, in any format that holds the queries' texts. All videos of
-    the library are written: per clip a row of its picture and one of what is said in it, per query a row per token.
-    data.toml names the files and the encoders, so that `momentseek add --model` can make the same of new videos.
+    Each SPLIT=FILE is a split's name and its annotations, in any format with query texts. The features
+    of all videos of the library are written: each clip has one row for its picture and one for what is said in it, each
+    query one row per token. data.toml names the files and the encoders, so that `momentseek add --model` can compute
+    the same features of new videos.
 
     \b
-    From your own annotated videos to a model that searches them (docs/models-in-the-library.md):
+    Features of your own annotated videos, to train a model with (docs/encoders.md):
       momentseek add ~/Videos --library films
       momentseek data features train=train.jsonl val=val.jsonl --library films --out films-data
     CLIP features in Moment-DETR's layout, of any videos:
       momentseek data features val=val.jsonl --videos ~/Videos --encoder clip --clip-seconds 2 --layout npz --out clip
-    What a data folder, or one file or folder of features, holds; exit code 1 if something is wrong with it:
+    Features to train a ranker with, from a library's subtitles and captions, without annotations (docs/ranker.md):
+      momentseek data features --own-lists --library films --out films-data
+    Show what a data folder, or a file or folder of features, contains; exit code 1 if something is wrong:
       momentseek data features --inspect films-data
     """
     if inspect is not None:
@@ -82,14 +100,23 @@ def features(
     if out is None or not (splits or videos or library):
         raise MomentseekError("name splits (train=train.jsonl), --videos or --library, and --out; or --inspect FOLDER")
     truths = _truths(splits)
+    if own_lists and truths:
+        raise MomentseekError("--own-lists makes the splits train and val; leave SPLIT=FILE out")
     if videos:
         library = library or f"{Path(out).absolute()}-library"
-        _encode(videos, library, encoder, clip_seconds)
+        for file in truths.values():
+            read_split(file)  # fails before hours of encoding if something is wrong
+        _encode(videos, library, encoder, clip_seconds, own_text)
     else:
         refuse_without("without --videos", encoder="--encoder", clip_seconds="--clip-seconds")
-    with LibraryStore.open(library_folder(library), create=False) as opened:
-        done = write_library_features(opened, truths, Path(out), layout=layout, own_text=own_text, force=force)
-    _print_written(done, as_json)
+    with LibraryStore.open(library_folder(library), create=False) as opened, TemporaryDirectory() as work:
+        lists = write_own_lists(opened, Path(work)) if own_lists else None
+        truths = truths if lists is None else lists.files
+        preset = PRESET if own_lists else ""
+        done = write_library_features(
+            opened, truths, Path(out), layout=layout, own_text=own_text, preset=preset, force=force
+        )
+    _print_written(done, lists, as_json)
 
 
 def _truths(splits: tuple[str, ...]) -> dict[str, Path]:
@@ -104,14 +131,18 @@ def _truths(splits: tuple[str, ...]) -> dict[str, Path]:
     return truths
 
 
-def _encode(videos: tuple[str, ...], library: str, encoder: str | None, clip_seconds: float | None) -> None:
-    """Add videos to a library for their pictures and subtitles alone; what is in it already is not read again."""
+def _encode(
+    videos: tuple[str, ...], library: str, encoder: str | None, clip_seconds: float | None, own_text: bool
+) -> None:
+    """Add videos to a library with only their pictures and subtitles; those already in it are not read again."""
     folder = library_folder(library)
     with open_store(folder, create=True, encoder=encoder, clip_seconds=clip_seconds or CLIP_SECONDS) as opened:
         if clip_seconds is not None and abs(opened.clip_seconds - clip_seconds) > 1e-9:
             raise MomentseekError(
                 f"{folder}: has clips of {opened.clip_seconds:g} s, not {clip_seconds:g}; name another --library"
             )
+        if own_text:
+            opened.encoders.vision.encode(["a picture"])  # its text side may be missing
         opened.options = replace(opened.options, transcriber=None, ocr_model=None, sound_detector=None)
         display = IngestLines(what="encoding")
         again = options.given_words()
@@ -123,16 +154,19 @@ def _encode(videos: tuple[str, ...], library: str, encoder: str | None, clip_sec
         raise MomentseekError("none of the videos could be encoded; check the paths")
 
 
-def _print_written(done: LibraryFeatures, as_json: bool) -> None:
+def _print_written(done: LibraryFeatures, lists: OwnLists | None, as_json: bool) -> None:
     if as_json:
         found = {"folder": str(done.folder), "videos": done.videos, "clips": done.clips, "cues": done.cues}
-        options.echo_json({**found, "queries": dict(done.queries)})
+        made = {} if lists is None else {"lists": {k: v for k, v in asdict(lists).items() if k != "files"}}
+        options.echo_json({**found, "queries": dict(done.queries), **made})
         return
     sizes = ", ".join(f"{split} {queries:,}" for split, queries in done.queries.items())
     click.echo(f"{done.folder}: {count(done.videos, 'video')}, {count(done.clips, 'clip')}, {count(done.cues, 'cue')}")
     if sizes:
         click.echo(f"queries: {sizes}")
-        options.say(f"next: momentseek train xml --data {done.folder} --out RUN")
+        if lists is not None and lists.note:
+            click.echo(f"note: {lists.note}")
+        options.say(f"next: momentseek train {'xml' if lists is None else 'slate'} --data {done.folder} --out RUN")
 
 
 def _inspect(path: Path, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""``momentseek data to-hub`` and ``from-hub``: datasets in the form of Hugging Face ``datasets``."""
+"""``momentseek data to-hub`` and ``from-hub``: convert to and from Hugging Face ``datasets``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from momentseek.measuring.formats.files import writer_for
 @click.command()
 @click.argument("splits", metavar="SPLIT=FILE...", nargs=-1, required=True)
 @click.option("--out", required=True, metavar="DIR", help="The dataset's folder.")
-@click.option("--name", help="Title of the dataset's card. Default: the folder's name.")
+@click.option("--name", help="Title of the dataset card. Default: the folder's name.")
 @click.option("--license", metavar="ID", help="Licence for the card, such as cc-by-4.0.")
 @options.force
 def to_hub(splits: tuple[str, ...], out: str, name: str | None, license: str | None, force: bool) -> None:
-    """Write ground truth as a folder that Hugging Face's load_dataset takes: Parquet and a dataset card.
+    """Write ground truth as a folder for Hugging Face's load_dataset: Parquet files and a dataset card.
 
     \b
       momentseek data to-hub train=train.jsonl test=test.jsonl --out mine
@@ -33,13 +33,13 @@ def to_hub(splits: tuple[str, ...], out: str, name: str | None, license: str | N
 
 @click.command()
 @click.argument("folder", metavar="DIR")
-@click.option("--split", metavar="NAME", help="The split to read, where there are several.")
-@click.option("--out", required=True, metavar="FILE", help="Write ground truth here.")
+@click.option("--split", metavar="NAME", help="Split to read, if there are several.")
+@click.option("--out", required=True, metavar="FILE", help="Write the ground truth to FILE.")
 @click.option("--to", metavar="FORMAT", help="Write FORMAT. Default: by the ending of --out.")
-@click.option("--rename", multiple=True, metavar="THEIRS=OURS", help="Call a column otherwise, such as vid=video.")
+@click.option("--rename", multiple=True, metavar="THEIRS=OURS", help="Rename a column, such as vid=video; repeatable.")
 @options.force
 def from_hub(folder: str, split: str | None, out: str, to: str | None, rename: tuple[str, ...], force: bool) -> None:
-    """Read a split of a Hugging Face dataset on disk: a folder of the Hub, or one of save_to_disk.
+    """Convert a split of a Hugging Face dataset on disk (from the Hub, or from save_to_disk) to ground truth.
 
     \b
       momentseek data from-hub mine --split test --out test.jsonl

@@ -1,4 +1,4 @@
-"""Commands that make queries: ``momentseek data imprecise`` and ``pseudo-train``."""
+"""``momentseek data imprecise`` and ``pseudo-train``: rewrite queries, and make training sets from captions."""
 
 from __future__ import annotations
 
@@ -20,66 +20,84 @@ FRACTION = click.FloatRange(0, 1)
 
 @click.command()
 @click.argument("source", metavar="QUERIES")
-@click.option("--out", required=True, metavar="FILE", help="Write the same records with new queries here.")
-@click.option("--type", metavar="TYPE", help="Only TVR's descriptions of this type: v, t or vt.")
+@click.option("--out", required=True, metavar="FILE", help="Write the records with rewritten queries to FILE.")
+@click.option("--type", metavar="TYPE", help="Use only TVR's queries of this type: v (video), t (text) or vt (both).")
 @click.option(
     "--backend",
     type=click.Choice(["rules", "chat"]),
     default="rules",
     show_default=True,
-    help="Rewrite by rules, or by a language model.",
+    help="Rewrite by rules, or with a language model.",
 )
-@click.option("--base-url", metavar="URL", help="Chat: an OpenAI-compatible endpoint, e.g. https://host/v1.")
-@click.option("--model", metavar="NAME", help="Chat: the model to ask.")
-@click.option("--batch", type=click.IntRange(1, 200), default=20, show_default=True, help="Chat: queries per request.")
+@click.option("--base-url", metavar="URL", help="With chat: an OpenAI-compatible endpoint, e.g. https://host/v1.")
+@click.option("--model", metavar="NAME", help="With chat: the model to ask.")
 @click.option(
-    "--timeout", type=click.FloatRange(0.1), default=60, show_default=True, help="Chat: seconds to wait for an answer."
+    "--batch", type=click.IntRange(1, 200), default=20, show_default=True, help="With chat: queries per request."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1),
+    default=60,
+    show_default=True,
+    help="With chat: seconds to wait for an answer.",
 )
 @click.option(
     "--names",
     metavar="FILE",
-    help="Your own names: name[,female|male|neutral], or name,word for a word that is not a name.",
+    help="Names to replace, one per line: Ann, or with a gender Ann,female (or male, neutral). "
+    "The line Oreo,word means that Oreo is not a name.",
 )
-@click.option("--learn-from", multiple=True, metavar="FILE", help="Further queries to learn names from; repeatable.")
 @click.option(
-    "--save-names", metavar="FILE", help="Write the names that were found; edit them and give them back with --names."
+    "--learn-from", multiple=True, metavar="FILE", help="Also learn names from the queries in FILE; repeatable."
 )
+@click.option("--save-names", metavar="FILE", help="Write the names found, to edit and pass to --names.")
 @click.option(
     "--encoder",
     metavar="NAME",
-    help="The text encoder that compares before and after. Default: minilm if installed, else lexical.",
+    help="Text encoder that compares old and new queries. Default: minilm if installed, else lexical.",
 )
 @click.option(
-    "--similar", type=FRACTION, default=0.4, show_default=True, help="Similarity to the old query that a new one needs."
+    "--similar",
+    type=FRACTION,
+    default=0.4,
+    show_default=True,
+    help="Minimum similarity of a new query to the old one.",
 )
 @click.option(
-    "--as-written", is_flag=True, help="Compare with the original names, as the paper does, instead of masking them."
+    "--as-written",
+    is_flag=True,
+    help="Compare a new query with the original one, as TVR-Ranking does. Default: mask its names first.",
 )
 @click.option(
-    "--named", type=FRACTION, default=0.8, show_default=True, help="Name score that no word of a new query may reach."
+    "--named",
+    type=FRACTION,
+    default=0.8,
+    show_default=True,
+    help="Reject a new query if a word in it is a name with at least this certainty.",
 )
-@click.option("--ner", is_flag=True, help="Let spaCy look for names that are left too (needs momentseek[nlp]).")
-@click.option("--queue", metavar="FILE", help="Write queries that failed the checks, for a person to correct.")
-@click.option("--reviewed", metavar="FILE", help="A corrected queue; its queries are used as they are.")
-@click.option("--report", metavar="FILE", help="Write what became of every query, as JSON Lines.")
+@click.option("--ner", is_flag=True, help="Also let spaCy find remaining names (needs momentseek[nlp]).")
+@click.option("--queue", metavar="FILE", help="Write queries that failed the checks, for manual correction.")
+@click.option("--reviewed", metavar="FILE", help="Corrected queue, whose queries are used unchanged.")
+@click.option("--report", metavar="FILE", help="Write what happened to every query, as JSON Lines.")
 @options.force
 @options.as_json
 def imprecise(source: str, out: str, force: bool, as_json: bool, **given: Any) -> None:
-    """Make QUERIES imprecise: a man, a woman, two people instead of characters' names (TVR-Ranking, section 3.1).
+    """Replace characters' names in QUERIES by 'a man', 'a woman', 'two people' (TVR-Ranking, section 3.1).
 
-    QUERIES are TVR's JSON Lines, our own, or plain lines of text. Names are learnt from the file itself.
-    Every new query must keep the old one's meaning and name nobody; what fails twice goes to --queue.
+    QUERIES is a file in TVR's or Momentseek's JSON Lines format, or has one query per line. Names are learned from the
+    file itself, by how its words are used. A new query must keep the old one's meaning and contain no name. If it does
+    not, a second, stricter attempt is made; queries that fail again are written to --queue.
 
     \b
-    By rule, offline, in seconds:
+    By rules, offline, in seconds:
       momentseek data imprecise tvr_val_release.jsonl --type v --out val.jsonl --queue queue.jsonl
-    By a language model (the key is read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY):
+    With a language model (the API key is read from MOMENTSEEK_CHAT_KEY or OPENAI_API_KEY):
       momentseek data imprecise tvr_val_release.jsonl --type v --out val.jsonl \\
         --backend chat --base-url http://localhost:8000/v1 --model qwen3
     After correcting the queue:
       momentseek data imprecise … --out val.jsonl --reviewed queue.jsonl --force
 
-    A chat run that was stopped continues when the same command is given again.
+    If a chat run is stopped, the same command continues it.
     """
     settings = ImpreciseOptions(**given)
     vectors = vector_file(settings.encoder)
@@ -88,14 +106,14 @@ def imprecise(source: str, out: str, force: bool, as_json: bool, **given: Any) -
     options.check_targets(inputs, outputs, force)
     partial = f"{out}.partial.jsonl" if settings.backend == "chat" else None
     missing = f"{out}.texts.txt" if vectors else None
-    options.check_targets(inputs, [*outputs, partial, missing], True)  # these two belong to this command
+    options.check_targets(inputs, [*outputs, partial, missing], True)  # this command may overwrite its own two files
     if settings.backend != "chat":
         _refuse_given("base_url", "model", "batch", "timeout")
     finish(build_imprecise(source, out, settings, progress=progress_bars, announce=options.say), as_json)
 
 
 def _refuse_given(*names: str) -> None:
-    """Refuse options of the chat backend, which the rules would ignore."""
+    """Refuse options of the chat backend, which the rules backend would ignore."""
     context = click.get_current_context()
     given = [n for n in names if context.get_parameter_source(n) not in (None, ParameterSource.DEFAULT)]
     if given:
@@ -111,14 +129,18 @@ def _refuse_given(*names: str) -> None:
     "--exclude",
     multiple=True,
     metavar="FILE",
-    help="Validation or test queries, which must not be trained on; repeatable.",
+    help="Leave out the queries of FILE (validation or test queries); repeatable.",
 )
-@click.option("--queries", metavar="FILE", help="Other words for the same query ids, such as imprecise ones.")
-@click.option("--where", metavar="FIELD=VALUE", help="Only queries with this label, such as type=v (TVR: by vision).")
+@click.option(
+    "--queries", metavar="FILE", help="Take the query texts from FILE, by query id; for example imprecise ones."
+)
+@click.option(
+    "--where", metavar="FIELD=VALUE", help="Use only queries with this label, such as type=v (TVR: visual queries)."
+)
 @click.option("--encoder", default="minilm", show_default=True, metavar="NAME", help="Text encoder, or file:VECTORS.")
 @options.videos
 @options.invalid
-@click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
+@click.option("--report", metavar="FILE", help="Write the decision on every query, as JSON Lines.")
 @options.force
 @options.as_json
 def pseudo_train(
@@ -130,7 +152,7 @@ def pseudo_train(
     whose text is also in an --exclude file (ignoring case, punctuation and spacing) are left out.
 
     \b
-    As TVR-Ranking does, for descriptions of what is seen:
+    As in TVR-Ranking, for visual descriptions:
       momentseek data pseudo-train tvr_train.jsonl --where type=v --exclude val.json --exclude test.json --out pseudo/
     """
     sizes = _sizes(lengths)

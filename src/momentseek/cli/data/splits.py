@@ -1,4 +1,4 @@
-"""Commands on whole datasets: ``momentseek data statistics`` and ``resplit``."""
+"""``momentseek data statistics`` and ``resplit``: count, check and re-split datasets."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ FRACTION = options.Number(0, 1)
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @options.videos
-@click.option("--subtitles", metavar="FILE", help="TVR's subtitles (JSON Lines): find queries copied from them.")
+@click.option("--subtitles", metavar="FILE", help="Find queries copied from these subtitles (TVR's JSON Lines).")
 @click.option(
     "--min-words",
     type=click.IntRange(min=0),
     default=8,
     show_default=True,
-    help="Report queries with fewer words (TVR's rule).",
+    help="Report queries with fewer words than this (TVR's rule).",
 )
-@click.option("--labels", metavar="FILE", help="Labels given by hand: CSV of query_id and columns of whole numbers.")
+@click.option("--labels", metavar="FILE", help="Manual labels of queries: CSV with query_id and columns of integers.")
 @click.option("--report", metavar="FILE", help="Write every finding, one JSON object per line.")
-@click.option("--plots", metavar="DIR", help="Draw lengths, places and types of moments and queries as PNG and SVG.")
+@click.option(
+    "--plots", metavar="DIR", help="Draw lengths, locations and types of moments and queries into DIR, as PNG and SVG."
+)
 @options.force
 @options.as_json
 def statistics(files: tuple[str, ...], force: bool, as_json: bool, **given: Any) -> None:
     """Count queries, moments, videos and words of FILEs (truths in any format), and check them for errors.
 
-    Several files are the splits of one dataset: each has a column, a total follows, and videos that are in two of
-    them are reported. Files that break the rules are read as they are; finding that is what this command is for.
+    Several files are treated as the splits of one dataset: each has a column, a total follows, and videos in two of
+    them are reported. Invalid entries do not stop the command; it reports them.
 
     \b
     The tables of the TVR and TVR-Ranking papers for any dataset:
       momentseek data statistics train.json val.json test.json
     Charades-STA, whose durations are in another file:
       momentseek data statistics charades_sta_train.txt charades_sta_test.txt --videos durations.json
-    How many queries have two actions or people, by your own labels of some of them, and all figures:
+    With all figures, and your own labels of how many actions and people queries mention:
       momentseek data statistics tvr_train.jsonl --labels actions-and-people.csv --plots figures
     """
     plots = given["plots"]
@@ -72,36 +74,38 @@ def statistics(files: tuple[str, ...], force: bool, as_json: bool, **given: Any)
     "--preset",
     type=click.Choice(["charades-cd", "activitynet-cd", "paper"]),
     required=True,
-    help="The choices to start from; the options below change single ones.",
+    help="Preset to start from; the options below change single settings.",
 )
-@click.option("--out", "folder", required=True, metavar="DIR", help="The folder for the four files.")
+@click.option("--out", "folder", required=True, metavar="DIR", help="Folder for the four files.")
 @click.option("--bandwidth", metavar="H", help="Bandwidth of the density, as a share of the video's length; or scott.")
-@click.option("--share", type=FRACTION, help="Share of the pairs that are rare: those of the lowest density.")
+@click.option("--share", type=FRACTION, help="Share of the pairs that count as rare: those with the lowest density.")
 @click.option(
     "--ties",
     type=click.Choice(["ood", "train"]),
-    help="The split of a video of which exactly half of the pairs are rare.",
+    help="Split for a video with exactly half of its pairs rare.",
 )
 @click.option(
     "--long-moments",
     metavar="SHARE",
-    help="Keep videos out of test-ood that have a moment of this share (0.5 or '>=0.5', or '>0.5'); or off.",
+    help="Keep videos with a moment of this share of their length (0.5 or '>=0.5', or '>0.5') out of test-ood; or off.",
 )
 @click.option("--swap/--no-swap", default=None, help="Swap the times of moments that end before they start.")
-@click.option("--clip/--no-clip", default=None, help="Move times into the video before measuring densities.")
-@click.option("--val-share", type=FRACTION, help="Share of all videos that goes to val.")
-@click.option("--iid-share", type=FRACTION, help="Share of all videos that goes to test-iid.")
+@click.option("--clip/--no-clip", default=None, help="Clip times to the video before measuring densities.")
+@click.option("--val-share", type=FRACTION, help="Share of all videos in val.")
+@click.option("--iid-share", type=FRACTION, help="Share of all videos in test-iid.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed for drawing val and test-iid. Default: 0.")
-@click.option("--durations", metavar="FILE", help="The videos' lengths, instead of the annotations' own.")
+@click.option("--durations", metavar="FILE", help="Read the videos' durations from FILE instead of the annotations.")
 @click.option(
     "--reference",
     "references",
     multiple=True,
     metavar="FILE",
-    help="A published split to compare with: …test_ood.json (the name says which), or test_ood=FILE; repeatable.",
+    help="Compare with a published split: a file such as …test_ood.json, or test_ood=FILE; repeatable.",
 )
 @click.option("--report", metavar="FILE", help="Write every video's split and the reason, as JSON Lines.")
-@click.option("--plots", metavar="DIR", help="Also draw where each split's moments lie, and its verbs.")
+@click.option(
+    "--plots", metavar="DIR", help="Also draw the locations of each split's moments, and its verbs, into DIR."
+)
 @options.force
 @options.as_json
 def resplit(
@@ -118,8 +122,9 @@ def resplit(
 ) -> None:
     """Split ANNOTATIONS (all files of a dataset) into train, val, test-iid and test-ood.
 
-    Videos become test-ood if most of their moments lie where few moments of the dataset do. The presets charades-cd and
-    activitynet-cd give the published test-ood sets exactly; val and test-iid are drawn at random, by --seed.
+    Videos whose moments mostly lie where the dataset has few moments form test-ood. The presets charades-cd and
+    activitynet-cd reproduce the published test-ood sets exactly; --seed determines the random choice of val and
+    test-iid.
 
     \b
     Charades-CD from Charades-STA:
@@ -129,8 +134,8 @@ def resplit(
       momentseek data resplit train.json val_1.json val_2.json --preset activitynet-cd --out activitynet-cd \\
         --reference anet_test_ood.json --report decisions.jsonl
 
-    It writes train.json, val.json, test_iid.json and test_ood.json, all or none; with the preset charades-cd in
-    Charades-CD's format.
+    The output is train.json, val.json, test_iid.json and test_ood.json; with the preset charades-cd in Charades-CD's
+    format.
     """
     recipe = change_recipe(RECIPES[preset], **changes)
     published = [split_of_file(text) for text in references]

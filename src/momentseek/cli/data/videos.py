@@ -1,4 +1,4 @@
-"""Commands that find videos for queries: ``momentseek data massive`` and ``related``."""
+"""``momentseek data massive`` and ``related``: find the videos that queries search, or that also answer them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
 
 @click.command()
 @click.argument("annotations", metavar="ANNOTATIONS")
-@click.option("--out", required=True, metavar="FILE", help="Write the pools here, in MVMR's format.")
+@click.option("--out", required=True, metavar="FILE", help="Write the pools to FILE, in MVMR's format.")
 @click.option(
     "--pool",
     type=click.IntRange(min=2),
     default=50,
     show_default=True,
     metavar="N",
-    help="Videos to search for each query.",
+    help="Number of videos in each query's pool.",
 )
 @click.option(
     "--positives",
@@ -41,7 +41,7 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
     default=4,
     show_default=True,
     metavar="K",
-    help="Videos that also answer a query, at most.",
+    help="Maximum number of other videos in a pool that answer the query.",
 )
 @click.option(
     "--text-positive",
@@ -49,7 +49,7 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
     default=0.9,
     show_default=True,
     metavar="T",
-    help="A video with a sentence at least this similar answers the query.",
+    help="A video answers the query if one of its sentences is at least this similar.",
 )
 @click.option(
     "--text-negative",
@@ -57,7 +57,7 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
     default=0.5,
     show_default=True,
     metavar="T",
-    help="A video without any sentence this similar is a negative.",
+    help="A video is a negative if all its sentences are less similar than this.",
 )
 @click.option(
     "--candidates",
@@ -65,9 +65,9 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
     default=20,
     show_default=True,
     metavar="C",
-    help="Similar videos from which positives are drawn, at most.",
+    help="Draw positives from at most this many similar videos.",
 )
-@click.option("--seed", type=COUNT, default=0, show_default=True, metavar="S", help="Another seed draws other pools.")
+@click.option("--seed", type=COUNT, default=0, show_default=True, metavar="S", help="Random seed.")
 @click.option(
     "--encoder",
     default="minilm",
@@ -75,30 +75,31 @@ SETTINGS = tuple(field.name for field in fields(MassiveSettings))
     metavar="NAME",
     help="Text encoder, file:VECTORS or simcse:FOLDER.",
 )
-@click.option(
-    "--features", metavar="FILE", help="Visual scores of (query, video), .npz or .jsonl, as a further filter."
-)
+@click.option("--features", metavar="FILE", help="Also filter by visual scores of (query, video), in .npz or .jsonl.")
 @click.option(
     "--frames",
     metavar="FILE",
-    help="CLIP's vectors of each video's frames (HDF5), to filter by EMScore, with --clip.",
+    help="With --clip: filter by EMScore, from CLIP's vectors of each video's frames (HDF5).",
 )
-@click.option("--clip", metavar="FOLDER", help="The Hugging Face folder of the CLIP that --frames were made with.")
-@click.option("--keep-undistracted", is_flag=True, help="Keep queries whose pool has only videos that answer them.")
-@click.option("--reference", metavar="FILE", help="A published MVMR file of the same dataset, to compare with.")
+@click.option("--clip", metavar="FOLDER", help="Hugging Face folder of the CLIP model that made --frames.")
+@click.option("--keep-undistracted", is_flag=True, help="Keep queries whose pool has no negatives.")
+@click.option("--reference", metavar="FILE", help="Compare with a published MVMR file of the same dataset.")
 @click.option(
     "--label-studio",
     metavar="FILE",
-    help="Write tasks (and the labelling page, .xml) for people to check the pools of 100 queries.",
+    help="Write Label Studio tasks (and the labelling page, .xml) to check the pools of 100 queries by hand.",
 )
 @click.option(
-    "--video-url", default="{video}", metavar="URL", help="Where annotators find a video; {video} stands for its name."
+    "--video-url",
+    default="{video}",
+    metavar="URL",
+    help="Address of a video for annotators; {video} stands for its name.",
 )
 @options.videos
 @options.invalid
-@click.option("--report", metavar="FILE", help="Write every query's decision, as JSON Lines.")
-@click.option("--plots", metavar="DIR", help="Draw the scores that decide, as PNG and SVG.")
-@click.option("--target", metavar="TEXT", help="With --plots: the query that the map of similarities compares with.")
+@click.option("--report", metavar="FILE", help="Write the decision on every query, as JSON Lines.")
+@click.option("--plots", metavar="DIR", help="Draw the scores behind the pools into DIR, as PNG and SVG.")
+@click.option("--target", metavar="TEXT", help="With --plots: query of the similarity map.")
 @click.option(
     "--judged-pairs",
     metavar="FILE",
@@ -114,15 +115,15 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
     all are below --text-negative. Queries whose pool cannot be filled, or holds no negative, are left out.
 
     \b
-    Charades-STA as in MVMR, and how far the published file agrees:
+    Charades-STA as in MVMR, compared with the published file:
       momentseek data massive charades_sta_test.txt --videos durations.json --out mvmr.json \\
         --reference charades_test_mvmr.json
-    TACoS has few videos:
+    A smaller pool for TACoS, which has few videos:
       momentseek data massive tacos_test.json --pool 5 --out tacos_mvmr.json
     SimCSE and EMScore, as in the paper, from folders of Hugging Face models:
       momentseek data massive charades_sta_test.txt --encoder simcse:sup-simcse-roberta-large \\
         --frames clip_b32.h5 --clip clip-vit-base-patch32 --out mvmr.json
-    With visual scores, and figures of both kinds of scores:
+    With visual scores, and figures of textual and visual scores:
       momentseek data massive charades_sta_test.txt --videos durations.json --features emscore.npz --out mvmr.json \\
         --plots figures --target "person turn a light on."
     """
@@ -146,14 +147,14 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
 
 @click.command()
 @click.argument("truth", metavar="TRUTH")
-@click.option("--out", required=True, metavar="FILE", help="Write {query: [videos]} here, as JSON.")
+@click.option("--out", required=True, metavar="FILE", help="Write {query: [videos]} to FILE, as JSON.")
 @click.option(
     "--threshold",
     type=SIMILARITY,
     default=0.9,
     show_default=True,
     metavar="T",
-    help="A video with a sentence at least this similar answers the query.",
+    help="A video answers the query if one of its sentences is at least this similar.",
 )
 @click.option(
     "--encoder",
@@ -165,11 +166,11 @@ def massive(annotations: str, out: str, force: bool, on: str | None, as_json: bo
 @options.force
 @options.as_json
 def related(truth: str, out: str, threshold: float, encoder: str, force: bool, as_json: bool) -> None:
-    """Find, for every query of a training set, the other videos that answer it too.
+    """Find other videos that also answer each query of a training set.
 
-    A video does if the similarity of one of its sentences to the query is at least --threshold (MVMR, eq. 1). If a data
-    folder names the file (data.toml: `related = "related.json"` under the split), these videos are not used as
-    negatives in training: CroCs' first stage leaves them out, and its second never draws them.
+    A video answers a query if one of its sentences is at least --threshold similar to it (MVMR, eq. 1). If a data
+    folder names the output (data.toml: `related = "related.json"` under the split), training does not use these videos
+    as negatives: CroCs' first stage leaves them out, and its second never samples them.
 
     \b
     Charades-STA's training set, before training CroCs on it:
