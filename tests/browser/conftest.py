@@ -238,7 +238,12 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
                 troubles.append(f"{kind}: {text}")
 
         page.on("pageerror", lambda error: told("error", str(error)))
-        page.on("console", lambda line: told(line.type, line.text) if line.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda line: (
+                told(line.type, f"{line.text} {line.location['url']}") if line.type in ("error", "warning") else None
+            ),
+        )
         home = "/".join(address.split("/")[:3])
         page.on("request", lambda r: None if r.url.startswith((home, "blob:")) else told("request to", r.url))
         if prepare is not None:

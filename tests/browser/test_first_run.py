@@ -25,7 +25,7 @@ def test_from_an_empty_page_to_the_first_answer(
     monkeypatch.setenv("HOME", str(home))
     served = serving(tmp_path / "library")
     page = open_page(served.address, reduced_motion="reduce")
-    page.get_by_text("Choose a folder of videos to begin with").wait_for()
+    page.get_by_text("Choose a folder of videos to start with").wait_for()
     if shots := os.environ.get("MOMENTSEEK_SCREENSHOTS"):
         Path(shots).mkdir(parents=True, exist_ok=True)
         page.screenshot(path=f"{shots}/first-run.png", full_page=True)
@@ -35,7 +35,7 @@ def test_from_an_empty_page_to_the_first_answer(
     page.get_by_role("button", name="Open home, 1 video").click()
     page.get_by_role("button", name="Add Harbour").click()
     page.get_by_text("1 video added").wait_for(timeout=60_000)
-    page.get_by_text("Choose a folder of videos to begin with").wait_for(state="hidden")
+    page.get_by_text("Choose a folder of videos to start with").wait_for(state="hidden")
     page.get_by_label("Describe a moment").fill('"lighthouse keeper"')
     page.keyboard.press("Enter")
     page.wait_for_selector("ol.hits .name >> text=harbour.mp4")

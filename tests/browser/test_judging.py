@@ -116,7 +116,7 @@ def test_two_people_judge_and_the_commands_agree_with_the_page(
     page.get_by_text("Lab", exact=True).click()
     page.get_by_role("link", name="Judge", exact=True).click()
     words = "localiser whole, fusion scores, encoder things; searching what is seen, what is said, what is written, "
-    words += "and what a model says of it"
+    words += "and descriptions by a model"
     page.locator(".setup", has_text=words).wait_for()
     with page.expect_response("**/judging/evaluation?*") as answer:
         page.get_by_role("button", name="Evaluate").click()
@@ -177,7 +177,7 @@ def test_a_rule_that_was_chosen_stays_when_an_older_answer_comes(judged: Any, op
 
     page = open_page(judged.address + "#judge", prepare=hold)
     before = page.request.get(f"{judged.address}api/v1/judging/rule").json()
-    chosen = page.get_by_label("Two: the rule of TVR-Ranking")
+    chosen = page.get_by_label("Two: TVR-Ranking")
     chosen.check()
     assert set(held) == {"GET", "PUT"}
     with page.expect_response("**/judging/rule"):
@@ -192,7 +192,7 @@ def test_a_rule_that_was_chosen_stays_when_an_older_answer_comes(judged: Any, op
 
 def test_disagreement_asks_for_more_people_and_undo_takes_back(judging: Any) -> None:
     page = judging
-    page.get_by_label("Two: the rule of TVR-Ranking").check()
+    page.get_by_label("Two: TVR-Ranking").check()
     page.get_by_label("New query").fill("a cat on a chair")
     page.get_by_label("Moments", exact=True).fill("1")
     page.get_by_role("button", name="Collect moments").click()

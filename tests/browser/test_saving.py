@@ -30,13 +30,13 @@ def test_a_visit_that_keeps_finds_and_removes(
     served = serving(tmp_path / "library")
     page = open_page(served.address + "#q=a%20rocket%20taking%20off", reduced_motion="reduce")
     page.wait_for_selector("ol.hits > li")
-    assert "Read by words like them: “taking”, “off”" in page.locator(".summary").inner_text()
+    assert "Guessed from similar words: “taking”, “off”" in page.locator(".summary").inner_text()
     first = page.locator("ol.hits > li").first
     moment = first.locator("a.moment").get_attribute("href").split("&q=")[0]
     first.get_by_role("button", name="Keep").click()
     first.get_by_role("button", name="Kept").wait_for()
     page.get_by_role("button", name="Save search").click()
-    page.get_by_text("Saved; you find it under Saved.").wait_for()
+    page.get_by_text("Search saved. You can find it under Saved.").wait_for()
     picture_of(page, "search-tools")
 
     first.get_by_role("link", name="More like").click()
@@ -79,6 +79,8 @@ def test_a_visit_that_keeps_finds_and_removes(
 
     page.get_by_role("link", name="Library", exact=True).click()
     page.locator(".videos li").first.wait_for()
+    # A picture that is still on its way when its video is removed is not found.
+    page.wait_for_function("() => document.querySelector('.videos li img')?.naturalWidth > 0")
     actions = page.locator(".videos li").first.locator(".acts > *").all_inner_texts()
     assert actions == ["Open", "Remove"]
     before = page.locator(".videos li").count()
@@ -88,7 +90,7 @@ def test_a_visit_that_keeps_finds_and_removes(
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
     page.locator(".videos li").first.get_by_role("button", name="Remove").click()
     page.wait_for_function("n => document.querySelectorAll('.videos li').length === n", arg=before - 1)
-    assert all("Its file stays where it is" in message for message in asked)
+    assert all("The file itself is not deleted" in message for message in asked)
     assert len(asked) == 2
 
     page.locator(".encoder-panel summary").click()
@@ -128,7 +130,7 @@ def test_an_empty_page_offers_the_models_that_are_missing(
 
     page = open_page(served.address, prepare=prepare)
     offer = page.locator(".missing")
-    offer.get_by_text("What each brings").click()
+    offer.get_by_text("What each model is for").click()
     assert "clip (78 MB)" in offer.inner_text()
     assert "licence: MIT by its card" in offer.inner_text()
     picture_of(page, "missing-models")
@@ -137,5 +139,5 @@ def test_an_empty_page_offers_the_models_that_are_missing(
     assert started == []
     page.once("dialog", lambda dialog: dialog.accept())
     offer.get_by_role("button", name="Download 78 MB").click()
-    page.get_by_text("Downloading models; Library shows how far it is.").wait_for()
+    page.get_by_text("Downloading models. The Library view shows the progress.").wait_for()
     assert json.loads(started[0]) == {"encoder": "offline"}

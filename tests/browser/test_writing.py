@@ -31,6 +31,6 @@ def test_what_is_written_is_boxed_in_its_picture_and_listed_beside_the_player(
     page.locator("a.moment").first.click()
     panel = page.locator("section.panel.written")
     panel.get_by_text("Harbour master").wait_for()
-    assert "Read in the pictures by a machine (ppocr-small)" in panel.inner_text()
+    assert "Read from the pictures automatically (ppocr-small)" in panel.inner_text()
     assert "Harbour master" in panel.inner_text()
     assert page.locator("section.transcript .line", has_text="Harbour").count() == 0

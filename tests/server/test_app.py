@@ -72,5 +72,5 @@ def test_a_server_scrubs_its_library_each_night(
     serve(place, scrub_at="03:30")
     assert told.wait(20)
     assert 0 < waits[0] <= 24 * 3600
-    with pytest.raises(MomentseekError, match="no time of day"):
+    with pytest.raises(MomentseekError, match="not a time of day"):
         ServerSettings(scrub_at="half past three")

@@ -99,9 +99,9 @@ def test_figures_honour_encoder_and_fusion(both: TestClient) -> None:
 
 
 def test_the_same_encoder_twice_and_a_missing_library_are_refused(place: Path, other: Path, tmp_path: Path) -> None:
-    with pytest.raises(MomentseekError, match="has the encoder 'colours', as "):
+    with pytest.raises(MomentseekError, match="has the encoder 'colours', like "):
         create_app(place, ServerSettings(compare_with=(place,)))
-    with pytest.raises(MomentseekError, match="has the encoder 'colours-2', as "):
+    with pytest.raises(MomentseekError, match="has the encoder 'colours-2', like "):
         create_app(place, ServerSettings(compare_with=(other, other)))
     with pytest.raises(MomentseekError, match="has no library"):
         create_app(place, ServerSettings(compare_with=(tmp_path / "none",)))

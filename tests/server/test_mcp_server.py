@@ -93,7 +93,7 @@ def test_exports_go_to_their_folder_and_overwrite_nothing(tools: McpTools, tmp_p
     assert "* FROM CLIP NAME" in (tmp_path / "exports" / "red.edl").read_text()
     assert probe(Path(text_of(clips))).duration > 1
     assert again.is_error
-    assert "red.edl: exists already" in again.content[0].text
+    assert "red.edl: already exists" in again.content[0].text
 
 
 def test_without_a_folder_the_text_is_the_answer(light: None, place: Path) -> None:

@@ -17,8 +17,8 @@ from momentseek.server.ray_serve import application, read_arguments
     ("args", "told"),
     [
         ({"replica": "2"}, "there is no argument 'replica'; did you mean 'replicas'"),
-        ({"replicas": "many"}, "replicas=many is no number of replicas"),
-        ({"replicas": "0"}, "replicas=0 is no number of replicas"),
+        ({"replicas": "many"}, "replicas=many is not a number of replicas"),
+        ({"replicas": "0"}, "replicas=0 is not a number of replicas"),
         ({"replicas": "3"}, "3 replicas share sessions and judgements in a database"),
         ({"token": "x" * 20}, "token=… would be shown by the list of processes; give token_file="),
         ({"token_file": "/nowhere/token"}, "token_file=/nowhere/token: cannot be read"),

@@ -57,7 +57,7 @@ API_ROUTERS = (
 )
 """The routes below ``/api/v1``; a new subject is one line here."""
 WARM_UP_SECONDS = 0.3
-"""Time after the start in which the processor is left to whoever waits for the first answer."""
+"""How long after the start to wait before loading encoders, so that the first request is answered quickly."""
 
 
 def create_app(
@@ -65,13 +65,13 @@ def create_app(
 ) -> FastAPI:
     """Create the application that serves the library in a folder, which must exist.
 
-    ``shard_client`` is a way to ask the library's shards elsewhere than in this process.
+    ``shard_client`` reaches shards of the library outside this process.
     """
     settings = settings or ServerSettings()
     with Library.open(library, create=False) as opened:
-        for folder in settings.rerank:  # refuse a model that does not fit now
+        for folder in settings.rerank:  # refuse a model that does not fit before serving
             open_reranker(folder, opened.store.catalog, opened.store.clip_seconds)
-    if settings.database is not None:  # refuse one that cannot be used now
+    if settings.database is not None:  # refuse an unusable database before serving
         JudgementStore(DatabaseLocation(library, settings.database), create=True).close()
     app = FastAPI(
         title="Momentseek",
@@ -96,7 +96,7 @@ def create_app(
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Load the encoders in the background; finish writes at the end."""
+    """Load the encoders in the background; at shutdown, finish all writes."""
     service: Service = app.state.service
     async with anyio.create_task_group() as tasks:
         if service.search_processes is None:
@@ -113,7 +113,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _scrub(library: Path, clock: str) -> None:
-    """Read the whole library each night, slowly; what is wrong goes to the log. One that is stopped goes on later."""
+    """Read and check the whole library each night, slowly; log what is wrong. An interrupted check continues later."""
     while True:
         time.sleep(seconds_until(clock, time.localtime()))
         try:

@@ -48,33 +48,33 @@ from momentseek.library.database import DATABASE_ERRORS
 from momentseek.server.settings import is_loopback
 
 ANSWER_SECONDS = 20
-"""How long PostgreSQL may take to answer; more than writers wait for each other."""
+"""How long PostgreSQL may take to answer; longer than writers wait for each other."""
 IDLE_CONNECTIONS = 8
-"""Connections to PostgreSQL that are kept open for later."""
+"""Number of idle connections to PostgreSQL that stay open."""
 BigId = BigInteger().with_variant(Integer, "sqlite")
 """The type of ids; SQLite numbers the rows of plain integer keys only."""
 Migration = Callable[[Connection], None]
 _VERSION = Table("version", MetaData(), Column("number", Integer, nullable=False))
-"""PostgreSQL's place for what SQLite calls ``user_version``."""
+"""The table in PostgreSQL for what SQLite calls ``user_version``."""
 _ERRORS = (SQLAlchemyError, ConnectionError, TimeoutError, *DATABASE_ERRORS)
 """What the databases raise; pg8000 does not wrap the errors of a broken connection."""
 
 
 def columns(type: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
-    """Columns of one type that always have a value."""
+    """Columns of one type that are never null."""
     return [Column(name, type, nullable=False) for name in names]
 
 
 @dataclass(frozen=True)
 class DatabaseLocation:
-    """Where a server keeps its own data: files in the library's folder, or a PostgreSQL database that others share."""
+    """Where a server keeps its own data: files in the library's folder, or a shared PostgreSQL database."""
 
     folder: Path
     address: str | None = None
     """``postgresql://…``; None for SQLite files in the folder."""
 
     def close(self) -> None:
-        """Close connections that wait for their next use."""
+        """Close idle connections."""
         if self.address is not None:
             postgres_engine(self.address).dispose()
 
@@ -85,11 +85,11 @@ class ServerDatabase:
     name: ClassVar[str]
     """The file's name without ending, and what comes after ``momentseek_`` in the name of PostgreSQL's schema."""
     contents: ClassVar[str]
-    """What is kept in it, for messages."""
+    """The kind of data in it, for messages."""
     migrations: ClassVar[Sequence[Migration]]
-    """Each makes the next version from the one before; only ever add to the end.
+    """Each upgrades the database by one version; only ever append to them.
 
-    The first makes the tables as they are now, so the others must pass over what it has made."""
+    The first creates the tables as they are now, so the others must skip what already exists."""
     wait_seconds: ClassVar[float] = 10.0
     """Seconds to wait for another transaction."""
 
@@ -97,9 +97,18 @@ class ServerDatabase:
         self.location = location if isinstance(location, DatabaseLocation) else DatabaseLocation(location)
         self.path = self.location.folder / f"{self.name}.sqlite"
         self._schema = f"momentseek_{self.name}"
+        if not create and self._is_empty():
+            raise LibraryError(
+                f"{self.path}: is empty, as a full disk leaves it; bring the {self.contents} back from a copy, or "
+                "delete the file to start again"
+            )
+        new = not self.path.exists()
         try:
             self._db = self._connect(create)
         except _ERRORS as e:
+            if new and self._is_empty():  # otherwise it would look like lost data later
+                with suppress(OSError):
+                    self.path.unlink()
             raise self._explain(e) from None
         try:
             found = self._version()
@@ -116,6 +125,12 @@ class ServerDatabase:
             where = self.path if self.location.address is None else f"{self._schema} in the database"
             raise LibraryError(f"{where}: was made by another release (format {found}); update momentseek")
 
+    def _is_empty(self) -> bool:
+        """Whether the file exists but is empty, as is its write-ahead log."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        sizes = [path.stat().st_size for path in (self.path, log) if path.is_file()]
+        return self.location.address is None and self.path.is_file() and not any(sizes)
+
     def close(self) -> None:
         """Close the database."""
         self._db.close()
@@ -128,13 +143,13 @@ class ServerDatabase:
 
     @contextmanager
     def changes(self) -> Iterator[None]:
-        """A transaction for writing: all of it happens or nothing, and nobody else writes meanwhile."""
+        """A transaction for writing: all or nothing, and nobody else writes meanwhile."""
         with self._transaction(writes=True):
             yield
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """A transaction for several reads of the same state, whatever others commit meanwhile; may be nested."""
+        """A transaction in which several reads see the same state, whatever others commit meanwhile; may be nested."""
         if self._db.in_transaction():
             yield
             return
@@ -142,7 +157,7 @@ class ServerDatabase:
             yield
 
     def rows(self, statement: Executable) -> list[Any]:
-        """All rows that a statement gives, as tuples with the names of its columns."""
+        """All rows of a statement, as named tuples."""
         with self.view():
             return list(self._db.execute(statement))
 
@@ -159,7 +174,7 @@ class ServerDatabase:
         if self.location.address is not None:
             found = postgres_engine(self.location.address).connect()
             return found.execution_options(schema_translate_map={None: self._schema})
-        # reading creates no file: the library may lie where nothing can be written
+        # reading creates no file: the library may be on a read-only disk
         return sqlite_engine(self.path if create or self.path.is_file() else None, self.wait_seconds).connect()
 
     @contextmanager
@@ -199,7 +214,7 @@ class ServerDatabase:
             return max(found, len(self.migrations))
 
     def _explain(self, e: BaseException) -> LibraryError:
-        """An error of the driver as one that says what to do."""
+        """Turn an error of the driver into one that says what to do."""
         origin = getattr(e, "orig", None) or e
         if self.location.address is not None:
             return explain_postgres(origin, self.location.address)
@@ -213,13 +228,14 @@ class ServerDatabase:
         if "readonly" in message or "unable to open" in message:
             return LibraryError(f"{self.path}: cannot be opened or written ({message}); check the folder's permissions")
         return LibraryError(
-            f"{self.path}: the {self.contents} cannot be used ({message}); move the file away to start again"
+            f"{self.path}: the {self.contents} cannot be used ({message}); bring the file back from a copy, or move it "
+            "away to start again"
         )
 
 
 @lru_cache(maxsize=100)
 def sqlite_engine(path: Path | None, wait_seconds: float) -> Engine:
-    """The engine of an SQLite file in WAL mode; with no path, of databases that are gone when they are closed."""
+    """The engine of an SQLite file in WAL mode, or, without a path, of databases in memory."""
 
     def connect() -> sqlite3.Connection:
         where = ":memory:" if path is None else path
@@ -257,7 +273,7 @@ def postgres_engine(address: str) -> Engine:
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
     @event.listens_for(engine, "checkout")
-    def check(db: Any, *_: object) -> None:  # instead of pool_pre_ping, which knows the driver's own errors only
+    def check(db: Any, *_: object) -> None:  # instead of pool_pre_ping, which only handles the driver's own errors
         try:
             db.cursor().execute("SELECT 1")
             db.rollback()
@@ -271,7 +287,7 @@ def parse_postgres(address: str) -> tuple[URL, dict[str, Any]]:
     """SQLAlchemy's URL and the driver's options of ``postgresql://user:password@host:port/database?sslmode=require``.
 
     The password may also come from ``$PGPASSWORD``, which no list of processes shows. The connection is encrypted
-    unless the database is on this machine or ``sslmode=disable`` is said.
+    unless the database is on this machine or ``sslmode=disable`` is given.
 
     >>> url, _ = parse_postgres("postgresql://ann:secret@db.local/films")
     >>> url.host, url.port, url.database
@@ -328,13 +344,13 @@ def explain_postgres(e: BaseException, address: str) -> LibraryError:
         return LibraryBusyError("another server is writing to the database; try again in a moment")
     if not code and "ssl" in said.lower():
         return LibraryError(
-            f"{shown}: the database does not encrypt ({said}); let it, or say ?sslmode=disable in a network of your own"
+            f"{shown}: the database does not offer encryption ({said}); turn it on, or give ?sslmode=disable"
         )
     if not code or code.startswith(("08", "57P")):
         return LibraryError(f"{shown}: the database cannot be reached ({said}); check {parameter('database')}")
     remedies = {
         "28": "check user and password",
-        "3D": "make it with: createdb NAME",
+        "3D": "create it with: createdb NAME",
         "42501": "let the user create schemas in it (GRANT CREATE ON DATABASE)",
         "53": "try again when it has room",
     }

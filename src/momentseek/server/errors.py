@@ -30,14 +30,14 @@ ERRORS = {
     500: ("fault", "An error in the server."),
     503: ("busy", "The server is busy, and `Retry-After` says when to try again; or the library cannot be used."),
 }
-"""Status → a fixed word for programs, and what it means."""
+"""Status → a fixed code for programs, and what it means."""
 _FOLDERS = re.compile(r"""(?<![^\s('"])(?:/(?!api/v1)(?=\S)(?:[^/:;\n]+/)*|[A-Za-z]:\\(?:[^\\:;\n]+\\)*)""")
 
 
 class Problem(BaseModel):
     """What is wrong with a request, for programs and for people."""
 
-    code: str = Field(description="A fixed word for programs.")
+    code: str = Field(description="A fixed code for programs.")
     message: str = Field(description="A sentence for people: what is wrong, where, and what to do.")
 
 
@@ -55,7 +55,7 @@ class UnknownIdError(MomentseekError):
 
 
 class ConflictError(MomentseekError):
-    """The judgements made so far do not allow what a client asks for; ``code`` tells programs why."""
+    """The stored data do not allow what a client asks for; ``code`` tells programs why."""
 
     def __init__(self, message: str, code: str = "conflict") -> None:
         super().__init__(message)
@@ -133,7 +133,7 @@ def api_error(e: Exception, method: str = "GET") -> ApiError:
 
 
 def hide_paths(message: str) -> str:
-    r"""The message with file names instead of paths: clients need not know where files lie on this machine.
+    r"""The message with file names instead of paths, because clients must not see folders of this machine.
 
     >>> hide_paths("/home/ann/My Films/a.mp4: cannot be read, and/or is damaged; see /api/v1/docs")
     'a.mp4: cannot be read, and/or is damaged; see /api/v1/docs'

@@ -45,7 +45,7 @@ def file_responses(about: str, *media_types: str, ranges: bool = False) -> dict[
     answers: dict[int | str, dict[str, Any]] = {200: {"description": about, "content": content}}
     if ranges:
         answers[206] = {"description": "The range asked for.", "content": content}
-        answers[304] = {"description": "The client's copy is still good."}
+        answers[304] = {"description": "The client's copy is up to date."}
     return answers
 
 
@@ -77,9 +77,9 @@ class OpenFile:
         except (OSError, ValueError):
             raise _file_missing() from None
         self.path = Path(f"/dev/fd/{self.handle}") if os.name == "posix" else file.path
-        """A path that leads to the open file itself, whatever is put in its place meanwhile.
+        """A path to the open file itself, even if another file takes its name meanwhile.
 
-        Where there is no such path (Windows), the system keeps the name of an open file from being changed.
+        Windows has no such path, but it does not let an open file be renamed or replaced.
         """
         self.state = os.fstat(self.handle)
         self.size = self.state.st_size
@@ -127,9 +127,9 @@ class OpenFileResponse(FileResponse):
 
 
 def parse_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """First and last byte that a ``Range`` header asks for (RFC 9110, section 14); 416 if the file has none of them.
+    """First and last byte of a ``Range`` header (RFC 9110, section 14); 416 if the file has none of these bytes.
 
-    Without a header, with one that cannot be parsed, or with several ranges at once it is None: the whole file.
+    None means the whole file: there is no header, it cannot be parsed, or it has several ranges.
 
     >>> parse_range("bytes=0-99", 1000), parse_range("bytes=-10", 1000), parse_range("bytes=990-", 1000)
     ((0, 99), (990, 999), (990, 999))
@@ -153,7 +153,7 @@ def parse_range(header: str | None, size: int) -> tuple[int, int] | None:
 
 
 def etag_matches(if_none_match: str | None, etag: str) -> bool:
-    """Whether ``If-None-Match`` names the present version, so that the client's copy is still good.
+    """Whether ``If-None-Match`` names the current version, so that the client's copy is up to date.
 
     >>> etag_matches('W/"x", "a"', '"a"'), etag_matches("*", '"a"'), etag_matches(None, '"a"')
     (True, True, False)

@@ -1,4 +1,4 @@
-"""Folders from which videos may be added, which clients know by opaque ids only.
+"""Folders from which videos may be added; clients know them only by opaque ids.
 
 The server makes an id when it lists a folder; a request can name nothing else, so no path ever comes from outside.
 """
@@ -21,11 +21,11 @@ from momentseek.library.files import VIDEO_SUFFIXES
 from momentseek.server.errors import ApiError
 
 MAX_LISTED_FOLDERS = 1000
-"""Subfolders that are listed of one folder."""
+"""Largest number of subfolders that are listed of one folder."""
 DRIVE_PLACES = ("/Volumes", "/media", "/mnt")
-"""Folders in which systems show connected drives."""
+"""Folders in which systems mount drives."""
 MAX_KNOWN_FOLDERS = 100_000
-"""Ids that are remembered at a time."""
+"""Largest number of ids that are remembered."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ListedFolder:
 
 
 class FolderIds:
-    """The ids of folders given out so far. Links are not followed, so nothing outside the roots is ever reached."""
+    """The ids of the folders listed so far. Links are not followed, so nothing outside the roots can be reached."""
 
     def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
@@ -71,7 +71,7 @@ class FolderIds:
         return None if folder.path == folder.root else self.mint(folder.path.parent, folder.root)
 
     def below(self, folder: ListedFolder, names: Iterable[str]) -> list[ListedFolder]:
-        """The folders with these names in a folder, each with an id."""
+        """Return the direct subfolders of a folder with these names, and give each an id."""
         return [self.mint(folder.path / name, folder.root) for name in names]
 
 
@@ -97,16 +97,16 @@ def root_folders(paths: Iterable[Path]) -> list[Path]:
 
 
 def home_folders() -> list[Path]:
-    """Where somebody's own videos may lie: the home folder, and drives that are connected."""
+    """Folders in which people have videos: the home folder and connected drives."""
     drives = [drive for place in DRIVE_PLACES for drive in sorted(Path(place).glob("*")) if drive.is_dir()]
     return [folder.resolve() for folder in (Path.home(), *drives)]
 
 
 @dataclass(frozen=True)
 class ListingBudget:
-    """How many files and folders may be examined, and until when.
+    """A limit on the number of files and folders to examine, and on the time.
 
-    It bounds what a huge tree or a slow drive costs. ``until`` is a time of ``clock``.
+    It bounds the cost of a huge tree or a slow drive. ``until`` is a time of ``clock``.
     """
 
     entries: int
@@ -130,7 +130,7 @@ class ListingBudget:
 
 @dataclass(frozen=True)
 class FolderContents:
-    """What is in a folder: the names of its folders, the number of videos, and whether that is all."""
+    """The contents of a folder: names of its folders, number of videos, and whether the listing is complete."""
 
     folders: tuple[str, ...]
     videos: int
@@ -196,7 +196,7 @@ def _is_plain_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_plain_video(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry looks like a video that can be added: no link, and a video's suffix."""
+    """Whether an entry looks like a video that can be added: not a link, and with a video's suffix."""
     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in VIDEO_SUFFIXES:
         return False
     try:
@@ -206,7 +206,7 @@ def _is_plain_video(entry: os.DirEntry[str]) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is a folder that can be read now, and no link leads to it."""
+    """Whether a path is a folder that can be read now, without a link in the path."""
     try:
         with open_folder(path):
             return path.is_dir()

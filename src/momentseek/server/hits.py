@@ -28,7 +28,7 @@ from momentseek.server.schemas import (
 
 MARK_START, MARK_END = "\x02", "\x03"
 MAX_HIT_LINES = 50
-"""Written lines that a hit brings; a long moment of a scrolling page has thousands."""
+"""Largest number of lines of each kind in a hit; a long moment of a scrolling page has thousands."""
 
 
 class SaidCueOut(BaseModel):
@@ -38,19 +38,17 @@ class SaidCueOut(BaseModel):
     end: float
     text: str
     marks: list[tuple[int, int]] = Field(description="Character ranges `[first, end)` of the query's words.")
-    meaning: float | None = Field(
-        None, description="Cosine of the meaning, if the cue is among those that mean what is asked for."
-    )
+    meaning: float | None = Field(None, description="Cosine similarity to the query, if the cue matches it by meaning.")
 
 
 class WrittenLineOut(BaseModel):
-    """A line that a machine read in the picture during a moment, with the words of the query marked."""
+    """A line of text that OCR found on screen during a moment, with the words of the query marked."""
 
-    start: float = Field(description="First sight, in seconds from the beginning of the video.")
-    end: float = Field(description="Last sight.")
+    start: float = Field(description="When it first appears, in seconds from the beginning of the video.")
+    end: float = Field(description="When it is last seen.")
     text: str
     marks: list[tuple[int, int]] = Field(
-        description="Character ranges `[first, end)` of the query's words, also with one letter wrong."
+        description="Character ranges `[first, end)` of the query's words; one wrong letter still matches."
     )
     at: float = Field(description="Time of the frame in which it was read best.")
     box: tuple[float, float, float, float] = Field(
@@ -59,7 +57,7 @@ class WrittenLineOut(BaseModel):
 
 
 class DescribedSceneOut(BaseModel):
-    """What a model says of a scene that a moment overlaps; nobody said it in the video."""
+    """A model's description of a scene that a moment overlaps; nobody said it in the video."""
 
     start: float = Field(description="Start of the scene, in seconds from the beginning of the video.")
     end: float
@@ -78,14 +76,14 @@ class HeardSoundOut(BaseModel):
 
 
 class StandingOut(BaseModel):
-    """The rank of a moment among those of the answer by one stream alone, and that stream's score."""
+    """The rank of a moment by one stream alone, among the moments of the answer, and that stream's score."""
 
     rank: int
     score: float
 
 
 class RerankedOut(BaseModel):
-    """What the re-ranking model made of a moment."""
+    """The result of re-ranking for a moment."""
 
     model: str
     score: float = Field(description="The model's score, by which the moments are ranked.")
@@ -115,16 +113,18 @@ class HitOut(BaseModel):
     score: float = Field(description="Comparable within one search only.")
     level: Level = Field(description="How confident the search is.")
     said: list[SaidCueOut]
-    written: list[WrittenLineOut] = Field(description="What a machine read in the picture; lines with marks first.")
-    described: list[DescribedSceneOut] = Field(description="What a model says of the scenes; with marks first.")
-    heard: list[HeardSoundOut] = Field(description="Sounds other than speech; those asked for first.")
+    written: list[WrittenLineOut] = Field(description="Text that OCR found on screen; lines with marks first.")
+    described: list[DescribedSceneOut] = Field(
+        description="A model's descriptions of the scenes; those with marks first."
+    )
+    heard: list[HeardSoundOut] = Field(description="Sounds other than speech; those of the query first.")
     streams: dict[str, StandingOut]
-    reranked: RerankedOut | None = Field(None, description="What the model said, if the search was re-ranked.")
+    reranked: RerankedOut | None = Field(None, description="The result of re-ranking, if the search was re-ranked.")
     also: list[str] = Field(description="Other files with the same content.")
     curve: list[float] = Field(description="The score of each clip's picture, if `explain` was asked for.")
     thumbnail: str
     media: str
-    moment: str = Field(description="The id of this moment, the same whatever query found it.")
+    moment: str = Field(description="The id of this moment; it does not depend on the query.")
     url: str = Field(description="The address of the moment itself.")
 
 
@@ -154,7 +154,7 @@ def texts_between(library: Library, video: int, start: float, end: float) -> dic
 
 
 def said_out(cue: Cue, marks: Sequence[tuple[int, int]] = (), meaning: float | None = None) -> SaidCueOut:
-    """Convert what is said."""
+    """Convert a cue to the API's form."""
     text = _without_marks(cue.text)
     return SaidCueOut(start=cue.start, end=cue.end, text=text, marks=list(marks), meaning=meaning)
 
@@ -164,22 +164,22 @@ def _timed_text(cue: Cue, marks: Sequence[tuple[int, int]]) -> dict[str, Any]:
 
 
 def line_out(line: Cue, marks: Sequence[tuple[int, int]] = ()) -> WrittenLineOut:
-    """Convert a line that was read."""
+    """Convert a line of text on screen to the API's form."""
     return WrittenLineOut(**_timed_text(line, marks), at=line.at, box=line.box or (0.0, 0.0, 0.0, 0.0))
 
 
 def caption_out(caption: Cue, marks: Sequence[tuple[int, int]] = ()) -> DescribedSceneOut:
-    """Convert what a model says of a scene."""
+    """Convert a description of a scene to the API's form."""
     return DescribedSceneOut(**_timed_text(caption, marks), described_by=clean_text(caption.by))
 
 
 def sound_out(sound: Cue) -> HeardSoundOut:
-    """Convert a sound."""
+    """Convert a sound to the API's form."""
     return HeardSoundOut(start=sound.start, end=sound.end, label=clean_text(sound.text), score=sound.score or 0.0)
 
 
 def mark_words(texts: Sequence[str], terms: Sequence[str]) -> list[list[tuple[int, int]]]:
-    """Character ranges ``[first, end)`` of the terms found in each text, whatever form a word has.
+    """Character ranges ``[first, end)`` of the terms found in each text; inflected forms match, too.
 
     >>> mark_words(["Dogs were running.", "No cats"], ["run", "dog"])
     [[(0, 4), (10, 17)], []]

@@ -1,6 +1,6 @@
-"""Jobs that change the library, one after another in a thread: add a folder, retry failures, get or use an encoder.
+"""Jobs that run one after another in a thread: add a folder, retry failures, download or use an encoder.
 
-A job pauses between two batches of frames while somebody waits for a search.
+A job pauses between batches of frames while somebody waits for a search.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from momentseek.server.errors import ApiError, hide_paths
 from momentseek.server.schemas import example
 
 MAX_PAUSE_SECONDS = 10.0
-"""The longest that a job waits at a time, so that it gets on, slowly, also under a load that never ends."""
+"""Longest pause of a job, so that it makes some progress even under constant load."""
 POLL_SECONDS = 0.02
 LOWER_PRIORITY = 10
-"""How much nicer than the rest of the server the threads of a job are, on the scale of ``nice``."""
+"""The ``nice`` value of a job's threads."""
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 JobKind = Literal["add", "retry", "download", "reencode"]
 MAX_ENDED_JOBS = 100
@@ -52,11 +52,11 @@ LOCK_WAIT_SECONDS = 5.0
 """How long a job waits for another process that is changing the library."""
 ShowJob = ShowIngest
 JobWork = Callable[[Library, ShowJob], AddReport | None]
-"""What a job does; it tells how far it is, which is also where it is stopped."""
+"""The work of a job. It reports progress through the callback, which raises JobStop to stop it."""
 
 
 def give_way(is_wanted: Callable[[], bool], stop: threading.Event, most: float = MAX_PAUSE_SECONDS) -> float:
-    """Wait while the machine is wanted for something more urgent; returns the seconds it took.
+    """Wait while something more urgent needs the machine; returns the seconds waited.
 
     >>> give_way(lambda: False, threading.Event())
     0.0
@@ -69,14 +69,14 @@ def give_way(is_wanted: Callable[[], bool], stop: threading.Event, most: float =
 
 
 def lower_priority() -> None:
-    """Let the system prefer other threads to this one and to those that it starts; nothing where it cannot."""
+    """Lower the priority of this thread and of those that it starts, on Linux; does nothing elsewhere."""
     if sys.platform == "linux":  # elsewhere the whole process would be slowed down
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWER_PRIORITY)
 
 
 class JobStop(KeyboardInterrupt):
-    """Ends adding as Ctrl-C does: videos that are complete are written."""
+    """Raised to stop a job, as Ctrl-C does: complete videos are written."""
 
 
 class FailedFileOut(BaseModel):
@@ -128,7 +128,7 @@ class JobOut(BaseModel):
 
 @dataclass(eq=False)
 class _JobControl:
-    """What a job is about (the same is not done twice at a time), and how it is stopped."""
+    """The subject of a job, which no other open job may have, and the event that stops it."""
 
     key: Path | str | None
     stop: threading.Event = field(default_factory=threading.Event)
@@ -140,7 +140,7 @@ class Jobs:
     def __init__(self, library: Path, waiting: int = 20, is_wanted: Callable[[], bool] = lambda: False) -> None:
         self._library = library
         self._is_wanted = is_wanted
-        """Whether the machine is wanted for something that goes before adding."""
+        """Whether something more urgent than adding needs the machine."""
         self._waiting = waiting
         self._jobs: dict[str, JobOut] = {}
         self._controls: dict[str, _JobControl] = {}
@@ -149,11 +149,11 @@ class Jobs:
         self.stopping = threading.Event()
 
     def add(self, path: Path, name: str) -> JobOut:
-        """Start to add a folder; refused while the same one is being added already."""
+        """Start to add a folder; refused while the same folder is being added."""
         return self._submit("add", path, name, lambda library, show: library.add(path, progress=show, links=False))
 
     def watch(self, folders: Sequence[Path]) -> None:
-        """Add what is in some folders, appears there or changes, until the server stops."""
+        """Add all videos in some folders, and those that appear or change there, until the server stops."""
         threading.Thread(target=self._watch, args=(folders,), name="watch", daemon=True).start()
 
     def _watch(self, folders: Sequence[Path]) -> None:
@@ -166,7 +166,7 @@ class Jobs:
                 return
 
     def _add_files(self, found: FoundFiles, name: str) -> bool:
-        """Add files and wait until it is done; returns whether the server goes on."""
+        """Add files and wait for the job to end; returns False if the server is stopping."""
 
         def work(library: Library, show: ShowJob) -> AddReport:
             return library.store.add_found(found, library.store.options, show)
@@ -175,7 +175,7 @@ class Jobs:
             try:
                 job = self._submit("add", "watch", name, work)
                 break
-            except ApiError:  # others wait too
+            except ApiError:  # too many jobs are waiting
                 self.stopping.wait(WATCH_SECONDS)
         else:
             return False
@@ -192,7 +192,7 @@ class Jobs:
         return self._submit("reencode", spec, spec, lambda library, show: library.reencode(spec, progress=show))
 
     def download(self, name: str, models: Sequence[HubModel | PackagedModel]) -> JobOut:
-        """Start to download models, which go by one name."""
+        """Start to download models, as one job under a common name."""
 
         def work(_: Library, show: ShowJob) -> None:
             arrived, total = 0, max(1, round(sum(model.megabytes for model in models)))

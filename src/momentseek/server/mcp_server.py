@@ -1,7 +1,7 @@
-"""The library for chat assistants: a server of the Model Context Protocol, over standard input and output or HTTP.
+"""A Model Context Protocol (MCP) server for chat assistants, over standard input and output or HTTP.
 
-Its tools search, open a moment, give a transcript, list videos and export moments. It changes nothing in the library,
-and writes files only into the folder that it is given for exports.
+Its tools search, open a moment, return a transcript, list videos and export moments. It changes nothing in the library,
+and writes files only into the folder for exports.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Kind = Literal["csv", "json", "srt", "edl", "fcpxml", "html", "clips"]
 MomentId = Annotated[str, Field(description="The `moment` of a hit, such as 7:4.500-9.000.", max_length=60)]
 VideoName = Annotated[str, Field(description="The name of a video, as hits and `list_videos` give it.")]
 MAX_TEXT_CHARACTERS = 20_000
-"""Characters of a transcript, or of an export, that one answer holds: what assistants can read at a time."""
+"""Largest number of characters of a transcript or an export in one answer, so that assistants can read it."""
 MAX_LISTED_VIDEOS = 200
 PICTURE_WIDTH = 640
 INSTRUCTIONS = """Searches the user's own videos for moments: what is seen, said, written on screen, or in file names.
@@ -56,10 +56,10 @@ before:2024-05 to dates, -word avoids."""
 
 
 class McpTools:
-    """The tools, each a method; a thread of their own has the library open."""
+    """The tools, each a method; they run in one thread, which has the library open."""
 
     def __init__(self, folder: Path, exports: Path | None = None, *, local: bool = True) -> None:
-        """``local`` is whether clients are on this machine, and may see where files lie."""
+        """Open the library; ``local`` is whether clients are on this machine, and so may see paths."""
         self._thread = ThreadPoolExecutor(1, "momentseek-mcp")
         self._exports, self._local = exports, local
         self._library = self._thread.submit(Library.open, folder, create=False).result()
@@ -79,7 +79,7 @@ class McpTools:
         self,
         query: Annotated[str, Field(description="What to look for, in plain words.", min_length=1, max_length=2000)],
         limit: Annotated[int, Field(ge=1, le=50, description="Number of moments.")] = 10,
-        weak: Annotated[bool, Field(description="Also give weak hits, which are guesses.")] = False,
+        weak: Annotated[bool, Field(description="Include weak hits, which are guesses.")] = False,
     ) -> dict[str, Any]:
         """Find moments in the user's videos, best match first."""
 
@@ -95,7 +95,7 @@ class McpTools:
         return await self._run(work)
 
     async def open_moment(self, moment: MomentId) -> list[Any]:
-        """Show a moment: a picture from its middle, and all that is said and written in it."""
+        """Show a moment: a picture from its middle, and everything said and written in it."""
 
         def work(library: Library) -> list[Any]:
             (hit,) = _hits(library, [moment])
@@ -109,7 +109,7 @@ class McpTools:
         start: Annotated[float, Field(ge=0, description="Begin at this second.")] = 0.0,
         end: Annotated[float | None, Field(description="End at this second; the end of the video if left out.")] = None,
     ) -> str:
-        """What is said in a video, line by line with times; ask again with a later `start` if it is cut short."""
+        """What is said in a video, line by line with times; if it is cut short, call again with a later `start`."""
 
         def work(library: Library) -> str:
             found = _video(library, video)
@@ -120,7 +120,7 @@ class McpTools:
                 return "nothing is said there, or the video has not been transcribed (momentseek transcribe)"
             if len(text) > MAX_TEXT_CHARACTERS:
                 text = text[:MAX_TEXT_CHARACTERS].rpartition("\n")[0]
-                text += f"\n… cut short; go on with start={cues[text.count(chr(10)) + 1].start:.1f}"
+                text += f"\n… cut short; continue with start={cues[text.count(chr(10)) + 1].start:.1f}"
             return text
 
         return await self._run(work)
@@ -155,7 +155,7 @@ class McpTools:
             stem = "".join(c if c.isalnum() or c in " -_" else "" for c in title).strip() or "moments"
             paths = [self._exports / (clip_name(hit) if kind == "clips" else f"{stem}.{kind}") for hit in hits]
             if taken := [path.name for path in paths if path.exists()]:
-                raise MomentseekError(f"{taken[0]}: exists already; choose another title, or other moments")
+                raise MomentseekError(f"{taken[0]}: already exists; choose another title, or other moments")
             self._exports.mkdir(parents=True, exist_ok=True)
             if kind == "clips":
                 for hit, path in zip(hits, paths, strict=True):
@@ -183,7 +183,7 @@ def _video(library: Library, name: str) -> Video:
 
 
 def _hit_record(hit: Hit) -> dict[str, Any]:
-    """A hit as assistants read it: what is needed to judge it and to quote from it."""
+    """A hit as a record for assistants, with what they need to judge it and to quote from it."""
     record = {
         "moment": moment_id(hit.video_id, hit.start, hit.end),
         "video": clean_text(hit.name),
@@ -215,7 +215,7 @@ def _video_record(video: Video) -> dict[str, Any]:
 
 
 def make_mcp_server(tools: McpTools) -> MCPServer[Any]:
-    """The protocol's server of the tools."""
+    """Create the MCP server with the tools."""
     server: MCPServer[Any] = MCPServer(
         "momentseek", title="Momentseek", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
     )
@@ -232,7 +232,7 @@ class TokenGuard:
         self.app, self.token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on if it has the token."""
+        """Pass on a request that has the token; answer others with 401."""
         if scope["type"] == "http":
             given = Headers(scope=scope).get("authorization", "").removeprefix("Bearer ")
             if not secrets.compare_digest(given.encode(), self.token.encode()):
@@ -245,9 +245,9 @@ class TokenGuard:
 
 
 def mcp_app(server: MCPServer[Any], host: str, token: str | None) -> ASGIApp:
-    """The server as an ASGI application at ``/mcp``; a host that others can reach needs a token.
+    """The server as an ASGI application at ``/mcp``; a token is required if other machines can reach the host.
 
-    Where there is none, requests must name this machine: a page of another site could send others (DNS rebinding).
+    Without a token, requests must name this machine as their host, to prevent DNS rebinding by other sites.
     """
     if token is None and not is_loopback(host):
         raise MomentseekError(f"others can reach {host}, so a token is needed; give --token, or set MOMENTSEEK_TOKEN")

@@ -1,4 +1,4 @@
-"""The web page (the files in ``static/``, and nothing else), and the API's manual made from the OpenAPI document."""
+"""Serves the web page (the files in ``static/``) and the API's manual, made from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PAGE_MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-"""Kinds of files that are served."""
+"""Suffix → media type of the files that are served."""
 manual_router = APIRouter(include_in_schema=False)
 CODE = re.compile(r"`([^`]+)`")
 
 
 def page_files(folder: Path = STATIC_FOLDER) -> dict[str, Path]:
-    """Address → file of the page. Addresses are made from the files, so no address leads anywhere else."""
+    """Address → file of the page. Only the listed files have addresses, so no address leads anywhere else."""
     files = {
         path.relative_to(folder).as_posix(): path
         for path in sorted(folder.rglob("*"))
@@ -92,7 +92,7 @@ def reference_page(document: Mapping[str, Any]) -> str:
 
 
 def _prose(text: str) -> str:
-    """A description as HTML: what stands between backticks is code.
+    """A description as HTML; text in backticks becomes code.
 
     >>> _prose("give `a<b`, or `")
     'give <code>a&lt;b</code>, or `'

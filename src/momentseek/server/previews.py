@@ -1,7 +1,7 @@
-"""Previews of videos that browsers cannot play: made when somebody asks, kept up to a number of bytes.
+"""Previews of videos that browsers cannot play: made on request, and cached up to a number of bytes.
 
-Whoever wants a preview asks again and again until it is there; when nobody has asked for a while, all have left, and
-the work is dropped. One is made for each video, however many wait for it, and a few at a time.
+Clients poll until a preview is ready; when nobody has asked for it for a while, the work is dropped. Clients that wait
+for the same video share one preview, and only a few previews are made at a time.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from momentseek.media.sandbox.calls import preview
 from momentseek.server.errors import ApiError
 
 LEASE_SECONDS = 10.0
-"""Time after which somebody who has not asked again has left; pages ask every second."""
+"""A preview is dropped when no client has asked for it for this time; pages ask every second."""
 FAILURE_SECONDS = 60.0
-"""Time for which a video that failed is not tried again."""
+"""How long after a failure the video is not tried again."""
 PREVIEW_VERSION = 1
-"""Part of the files' names: previews of another making are not taken for these."""
+"""Part of the files' names, so that previews of an older format are not used."""
 PreviewState = Literal["ready", "waiting", "making", "failed"]
 
 
 @dataclass
 class PreviewJob:
-    """A preview that is wanted, and how far it is."""
+    """A preview that was requested, and its state."""
 
     state: PreviewState = "waiting"
     progress: float = 0.0
@@ -54,7 +54,7 @@ class Previews:
         self._closed = False
 
     def ask(self, video: Video) -> PreviewJob:
-        """How far a video's preview is; begins it if nobody has, and keeps it going."""
+        """The state of a video's preview; starts to make it if necessary, and keeps the work going."""
         path, now = self._path(video), time.monotonic()
         with self._lock:
             self._jobs = {p: j for p, j in self._jobs.items() if j.state != "failed" or j.until > now}
@@ -76,7 +76,7 @@ class Previews:
             return job
 
     def find(self, video: Video) -> Path | None:
-        """The file of a preview that was made; None if there is none. It counts as used now."""
+        """The file of a finished preview, or None; marks it as used now."""
         path = self._path(video)
         try:
             os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
@@ -85,7 +85,7 @@ class Previews:
         return path
 
     def close(self) -> None:
-        """Drop what is being made, and wait until it is dropped."""
+        """Cancel the previews that are being made, and wait until they have stopped."""
         self._closed = True
         self._executor.shutdown(wait=True, cancel_futures=True)
 
@@ -109,7 +109,7 @@ class Previews:
                 self._jobs.pop(path, None)
 
     def _make(self, video: Video, path: Path, job: PreviewJob) -> None:
-        """Make a preview under another name, unless or until nobody wants it."""
+        """Make a preview under a temporary name; stops when nobody wants it any more."""
 
         if not self._is_wanted(job):
             return
@@ -132,7 +132,7 @@ class Previews:
         return not self._closed and time.monotonic() < job.until
 
     def _trim(self, keep: Path) -> None:
-        """Delete the previews that were used longest ago, until all together fit."""
+        """Delete the least recently used previews until the rest fit into the limit."""
         files = []
         for path in self.folder.glob("*.mp4"):
             with suppress(OSError):

@@ -33,16 +33,16 @@ from momentseek.server.settings import ServerSettings
 HEADER_SECONDS = 10.0
 """Time within which all headers of a request must arrive."""
 READER_SECONDS = 30.0
-"""How long a client may leave data unread; a paused player asks again later with a range."""
+"""How long a client may leave data unread; a paused player requests the rest later with a range."""
 LAST_ANSWER_SECONDS = 5.0
-"""How long answers that have begun may go on after the server was asked to stop."""
+"""How long started responses may continue after the server was asked to stop."""
 MAX_CONNECTIONS_PER_CLIENT = 600
-"""Connections of one client; a further one ends the oldest that waits for a request. The rest is left to others."""
+"""Largest number of connections of one client; a further one closes its oldest idle connection."""
 OUTSIDE_ADDRESSES = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
 """Addresses that nobody has (RFC 5737, RFC 3849). Connecting a datagram socket to one sends nothing, but shows which of
 our own addresses it would send from: the one by which the network knows this machine."""
 SHUTDOWN_SECONDS = 10
-"""How long answers under way may take after the server was asked to stop."""
+"""How long responses in progress may take after the server was asked to stop."""
 MAX_CONNECTIONS = 1000
 MAX_UNACCEPTED_CONNECTIONS = 512
 """Connections that may wait to be accepted."""
@@ -52,7 +52,7 @@ class TimedConnection(H11Protocol):
     """A client's connection, which is dropped if it sends its headers or reads its answer too slowly."""
 
     name = ""
-    """The client's."""
+    """The name of the client."""
     since = 0.0
     """When it connected, in seconds of the event loop's clock."""
     _headers_late: asyncio.TimerHandle | None = None
@@ -89,7 +89,7 @@ class TimedConnection(H11Protocol):
             self._headers_late = self._later(HEADER_SECONDS, self._drop)
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than we write: start the clock for it."""
+        """The client reads more slowly than the server writes: start its clock."""
         super().pause_writing()
         self._reader_late = self._reader_late or self._later(READER_SECONDS, self._drop)
 
@@ -145,7 +145,7 @@ def page_address(settings: ServerSettings) -> str:
 
 
 def network_address_lines(settings: ServerSettings, addresses: Iterable[str]) -> list[str]:
-    r"""Lines that tell how other machines reach a server that listens on all addresses of this one.
+    r"""Lines that say how other machines reach a server that listens on all addresses of this machine.
 
     >>> print(*network_address_lines(ServerSettings(host="0.0.0.0", token="x" * 20), ["192.168.1.5"]), sep="\n")
     on other machines: http://192.168.1.5:8765/
@@ -163,7 +163,7 @@ def network_address_lines(settings: ServerSettings, addresses: Iterable[str]) ->
 
 
 def own_addresses(settings: ServerSettings) -> list[str]:
-    """Addresses of this machine in its networks at which the server listens, as far as they can be found out."""
+    """The addresses of this machine at which other machines can reach the server, as far as they can be found."""
     if not settings.wildcard:
         return []
     found: dict[str, None] = {}
@@ -174,7 +174,7 @@ def own_addresses(settings: ServerSettings) -> list[str]:
     with suppress(OSError):
         for *_, place in socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM):
             found[str(place[0])] = None
-    both = ":" in settings.host  # a socket for all IPv6 addresses hears IPv4 as well, not the other way round
+    both = ":" in settings.host  # a socket for all IPv6 addresses also accepts IPv4, but not vice versa
     return [address for address in found if _is_reachable(address) and (both or ":" not in address)]
 
 
@@ -196,7 +196,7 @@ def _address(host: str, port: int) -> str:
 
 
 class JobAwareServer(uvicorn.Server):
-    """A server that stops its jobs as soon as a signal comes, so that progress streams end and writes are finished."""
+    """A server that stops its jobs as soon as it gets a signal, so that progress streams end and writes finish."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -217,10 +217,10 @@ def serve(
     shard_client: ShardClient | None = None,
     echo: Callable[[str], None] = print,
 ) -> None:
-    """Serve a library until a signal comes; ``echo`` prints the addresses.
+    """Serve a library until the process gets a signal; ``echo`` prints the addresses.
 
-    A library that does not exist is created if there are folders from which it can be filled, or if only this machine
-    can reach the page, which then lets somebody choose one.
+    A library that does not exist is created if folders to add from are given, or if clients may make changes: then they
+    can choose a folder on the page.
     """
     Library.open(library, create=bool(settings.folders) or settings.changes).close()
     listening = listen(settings.host, settings.port)
@@ -247,8 +247,9 @@ def serve(
         proxy_headers=False,
     )
     server = JobAwareServer(config, service)
-    # From the first line on, which may be what somebody waits for who then stops the server. uvicorn, which listens to
-    # signals a moment later, raises them again after shutting down, when they have nothing left to do.
+    # Handle signals before the first line is printed, because a program may wait for that line and then stop the
+    # server. uvicorn installs its handlers later, and raises the signals again after shutting down, when they do
+    # nothing.
     before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         address = page_address(settings)
@@ -268,7 +269,7 @@ def serve(
 
 
 def open_browser(address: str, echo: Callable[[str], None]) -> None:
-    """Open the page in a browser, or say that there is none to open it."""
+    """Open the page in a browser; print the address if that fails."""
     try:
         opened = webbrowser.open(address)
     except webbrowser.Error:

@@ -1,10 +1,10 @@
-"""The page and the API as an application of Ray Serve, whose replicas grow in number with the load.
+"""The page and the API as an application of Ray Serve, which adds replicas as the load grows.
 
     serve run momentseek.server.ray_serve:application library=/mnt/library
     serve run momentseek.server.ray_serve:application library=/mnt/library replicas=8 token_file=/run/secrets/token \
       hosts=films.example.org database=postgresql://momentseek@db/films password_file=/run/secrets/database
 
-Arguments are shown by the list of processes and by Ray's own pages, so secrets come as files that every node has.
+Arguments are visible in the list of processes and in Ray's dashboard, so secrets come as files that every node has.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ KNOWN = ("library", "replicas", "token_file", "hosts", "database", "password_fil
 
 
 def application(args: Mapping[str, str]) -> Any:
-    """The application for ``serve run``, by what was written after its name.
+    """Create the application for ``serve run`` from the arguments after its name.
 
-    ``library`` is a name or a path that every node has; ``replicas`` how many there may be (1); ``token_file`` holds
-    what clients must send, without which only this machine is answered; ``hosts`` are names that clients may use, with
-    commas; ``database`` a PostgreSQL that replicas share, which several of them need, and ``password_file`` holds its
-    password.
+    ``library`` is a name or a path that every node has. ``replicas`` is the largest number of replicas (default: 1).
+    ``token_file`` holds the token that clients must send; without it, only this machine is served. ``hosts`` are host
+    names that clients may use, separated by commas. ``database`` is a PostgreSQL database for all replicas, required if
+    there are several; ``password_file`` holds its password.
     """
     replicas = read_arguments(args)[1]
-    _build(dict(args)).state.service.close()  # what cannot be served is refused here, not in every replica
+    _build(dict(args)).state.service.close()  # errors are reported here, not in every replica
     return serve_replicas(partial(_build, dict(args)), most=replicas)
 
 
 def _build(args: Mapping[str, str]) -> Any:
-    """The application of one replica, which reads the secrets where it runs."""
+    """Create the application of one replica, which reads the secrets on its own node."""
     folder, _, settings = read_arguments(args)
     return create_app(folder, settings)
 
 
 def read_arguments(args: Mapping[str, str]) -> tuple[Path, int, ServerSettings]:
-    """The library's folder, how many replicas there may be, and the settings of each.
+    """Return the library's folder, the largest number of replicas, and the settings of each.
 
     >>> read_arguments({"library": "./films", "replicas": "2"})
     Traceback (most recent call last):
@@ -61,7 +61,7 @@ def read_arguments(args: Mapping[str, str]) -> tuple[Path, int, ServerSettings]:
             raise MomentseekError(f"there is no argument {name!r}; {did_you_mean(name, KNOWN)}")
     said = str(args.get("replicas", "1"))
     if not said.isascii() or not said.isdigit() or not 0 < int(said) <= MAX_REPLICAS:
-        raise MomentseekError(f"replicas={said} is no number of replicas; give one from 1 to {MAX_REPLICAS:,}")
+        raise MomentseekError(f"replicas={said} is not a number of replicas; give one from 1 to {MAX_REPLICAS:,}")
     token, password = _secret(args, "token_file"), _secret(args, "password_file")
     database = args.get("database")
     if database and urlsplit(database).password:
@@ -80,7 +80,7 @@ def read_arguments(args: Mapping[str, str]) -> tuple[Path, int, ServerSettings]:
 
 
 def _secret(args: Mapping[str, str], name: str) -> str | None:
-    """The first line of the file that an argument names; None if it names none."""
+    """The first line of the file that an argument names; None without the argument."""
     path = args.get(name)
     if not path:
         return None

@@ -25,7 +25,7 @@ VideoId = Annotated[int, InPath(ge=1, le=2**53, description="The video's id.", e
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Level = Literal["strong", "fair", "weak"]
 MAX_HITS = 500
-"""Largest number of hits on one page, and before it."""
+"""Largest number of hits on one page, and largest offset of a page."""
 QueryText = Annotated[
     str, Field(max_length=MAX_CHARACTERS, description="The query (docs/searching.md).", examples=["a dog runs"])
 ]
@@ -36,11 +36,14 @@ EncoderName = Annotated[
     str,
     Field(
         max_length=120,
-        description="The encoder whose library is searched; GET /status lists them. Empty: the served library's.",
+        description="Search the library with this encoder; GET /status lists them. Empty: the served library.",
     ),
 ]
 LocaliserName = Annotated[
-    str, Field(max_length=40, description="What finds start and end; GET /status lists the names. Empty: the default.")
+    str,
+    Field(
+        max_length=40, description="The method that finds start and end; GET /status lists them. Empty: the default."
+    ),
 ]
 RerankerName = Annotated[
     str,
@@ -58,13 +61,13 @@ def example(values: dict[str, Any], *, frozen: bool = False) -> ConfigDict:
 
 
 class StrictModel(BaseModel):
-    """Parameters that clients send; a name that is not known is an error."""
+    """Parameters that clients send; an unknown name is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class StrictBody(StrictModel):
-    """A JSON body that clients send; values are not converted, so ``true`` is no number."""
+    """A JSON body that clients send; values are not converted, so ``true`` is not a number."""
 
     model_config = ConfigDict(strict=True)
 
@@ -87,7 +90,9 @@ class VideoOut(BaseModel):
     cues: int = Field(description="Number of cues.")
     added: float = Field(description="When it was added, in seconds since 1970.")
     mtime: float = Field(description="When the file was last changed, in seconds since 1970.")
-    recorded: float | None = Field(None, description="When it was recorded, if the file says so; `after:` goes by it.")
+    recorded: float | None = Field(
+        None, description="When it was recorded, if the file says so; `after:` and `before:` use it."
+    )
     place: list[float] | None = Field(None, description="Latitude and longitude of the recording, if the file says so.")
     notes: list[str] = Field(description="What was unusual about the file.")
     available: bool = Field(description="Whether the file can be read now and is the one that was added.")
@@ -96,12 +101,12 @@ class VideoOut(BaseModel):
 
 
 def same_fields(model: type[BaseModel], source: object) -> dict[str, Any]:
-    """The values of a model's fields that another object has under the same names."""
+    """The values of those attributes of an object that have the same names as a model's fields."""
     return {name: getattr(source, name) for name in model.model_fields if hasattr(source, name)}
 
 
 def clean_text(value: str) -> str:
-    r"""The text as valid Unicode, which JSON can carry, whatever bytes a file name was made of.
+    r"""The text as valid Unicode, with characters replaced that JSON cannot represent.
 
     >>> clean_text("caf\udce9")
     'caf?'
@@ -137,7 +142,7 @@ def thumbnail_url(video: int, time: float) -> str:
 
 
 def moment_id(video: int, start: float, end: float) -> str:
-    """The id of a moment: the video's id and the times, rounded to milliseconds; the same whatever query found it.
+    """The id of a moment: the video's id and the times rounded to milliseconds. It does not depend on the query.
 
     >>> moment_id(7, 4.5, 9.0)
     '7:4.500-9.000'
@@ -173,15 +178,15 @@ class SearchIn(StrictModel):
     """A query and how to answer it."""
 
     q: QueryText
-    k: Annotated[int, Field(ge=1, le=MAX_HITS, description="Hits on this page.")] = 20
-    offset: Annotated[int, Field(ge=0, le=MAX_HITS, description="Hits before this page.")] = 0
+    k: Annotated[int, Field(ge=1, le=MAX_HITS, description="Number of hits on this page.")] = 20
+    offset: Annotated[int, Field(ge=0, le=MAX_HITS, description="Number of hits before this page.")] = 0
     group: Annotated[Literal["clip", "video"], Field(description="`video` gives one hit per video.")] = "clip"
     localiser: LocaliserName = ""
     fusion: FusionName = DEFAULT_FUSION
     rerank: RerankerName = ""
     rerank_videos: Annotated[int, Field(ge=1, le=100, description="Number of videos that are re-ranked.")] = 20
-    all: Annotated[bool, Field(description="Give weak hits too.")] = False
-    explain: Annotated[bool, Field(description="Give the curve of each hit's video too.")] = False
+    all: Annotated[bool, Field(description="Include weak hits.")] = False
+    explain: Annotated[bool, Field(description="Include the curve of each hit's video.")] = False
 
 
 class ExampleIn(StrictModel):
@@ -190,11 +195,11 @@ class ExampleIn(StrictModel):
     where: Annotated[str, Field(max_length=MAX_CHARACTERS, description="Only filters: `in:`, `before:`, `after:`.")] = (
         ""
     )
-    k: Annotated[int, Field(ge=1, le=MAX_HITS, description="Hits on this page.")] = 20
-    offset: Annotated[int, Field(ge=0, le=MAX_HITS, description="Hits before this page.")] = 0
+    k: Annotated[int, Field(ge=1, le=MAX_HITS, description="Number of hits on this page.")] = 20
+    offset: Annotated[int, Field(ge=0, le=MAX_HITS, description="Number of hits before this page.")] = 0
     group: Annotated[Literal["clip", "video"], Field(description="`video` gives one hit per video.")] = "clip"
     localiser: LocaliserName = ""
-    all: Annotated[bool, Field(description="Give weak hits too.")] = False
+    all: Annotated[bool, Field(description="Include weak hits.")] = False
 
 
 def _check_streams(value: str) -> str:
@@ -205,7 +210,7 @@ def _check_streams(value: str) -> str:
 
 StreamNames = Annotated[
     str,
-    Field(max_length=60, description=f"Some of {', '.join(STREAMS)}, with commas."),
+    Field(max_length=60, description=f"Some of {', '.join(STREAMS)}, separated by commas."),
     AfterValidator(_check_streams),
 ]
 
@@ -227,7 +232,7 @@ class SearchBodyIn(SearchIn):
 
 
 def parse_streams(names: str | Sequence[str]) -> tuple[Stream, ...]:
-    """The streams among names, which may be separated by commas, each once and in their usual order.
+    """Parse names of streams, separated by commas or in a list, into streams, each once and in the usual order.
 
     >>> parse_streams("speech, vision,speech")
     ('vision', 'speech')
@@ -239,9 +244,9 @@ def parse_streams(names: str | Sequence[str]) -> tuple[Stream, ...]:
 def search_library(
     library: Library, asked: SearchParametersIn | SearchBodyIn, rerankers: Mapping[str, Path]
 ) -> Results:
-    """Search for the hits of a page, those before it, and one more.
+    """Search for the hits of a page, those before it, and one more, which shows whether there is another page.
 
-    422 if the search names a re-ranking model that the server does not have.
+    Answers 422 if the search names a re-ranking model that the server does not have.
     """
     if asked.rerank and asked.rerank not in rerankers:
         known = (

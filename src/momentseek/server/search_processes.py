@@ -1,8 +1,8 @@
-"""Processes that search for a server, so that several searches run at the same time on as many processors.
+"""Processes that search for a server, so that searches run in parallel on several processors.
 
 In one process Python runs one search at a time, whatever the number of threads. Each process here has the library open,
-with the same files mapped into memory, and encoders of its own. One that has time takes its share of the searches that
-wait, and they are encoded together; answers go out one by one as they are found.
+with the same files mapped into memory, and its own encoders. An idle process takes its share of the waiting searches
+and encodes their queries together; each answer is sent as soon as it is ready.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from momentseek.server.workers import WaitingRoom
 log = logging.getLogger("momentseek.server")
 WORKER_MODULE = "momentseek.server.search_worker"
 MAX_TAKEN = 8
-"""Searches that a process takes at a time."""
+"""Largest number of searches that a process takes at a time."""
 START_SECONDS = 300.0
 """Time in which a process must have loaded its encoders."""
 
@@ -40,14 +40,14 @@ class SearchProcess(WorkerProcess):
         super().__init__(WORKER_MODULE, [str(library)], timeout=seconds, start_timeout=START_SECONDS)
 
     def describe(self, path: str, failure: WorkerFailure) -> MomentseekError:
-        """One sentence about searches that were not done."""
+        """The error for searches that failed because of the process."""
         if failure.kind in ("unready", "broken", "refused"):
             return MomentseekError(f"a process that searches cannot be started ({failure.text})")
         return LibraryBusyError(f"a process that searches has stopped ({failure.kind}); try again in a moment")
 
 
 class SearchProcesses:
-    """A number of processes that search a library, each with a thread that gives it work."""
+    """Several processes that search a library, each with a thread that gives it work."""
 
     def __init__(
         self, processes: Sequence[WorkerProcess], limits: Limits, rerankers: Mapping[str, Path] | None = None
@@ -75,7 +75,7 @@ class SearchProcesses:
         return self._room.busy
 
     async def search(self, asked: Asked) -> bytes:
-        """The body of the answer to a search; 503 if too many wait, or it takes too long."""
+        """Return the body of the answer to a search; 503 if too many are waiting, or it takes too long."""
 
         def submit() -> Future[bytes]:
             future: Future[bytes] = Future()
@@ -85,7 +85,7 @@ class SearchProcesses:
         return await self._room.run(submit)
 
     def close(self) -> None:
-        """End the processes once they have done what they have begun; what waits is dropped."""
+        """End the processes after their current searches; waiting searches are dropped."""
         while not self._waiting.empty():
             waiting = self._waiting.get()
             if waiting is not None:
@@ -98,8 +98,8 @@ class SearchProcesses:
             process.close()
 
     def _give_work(self, process: WorkerProcess) -> None:
-        """Let a process search, some searches at a time, until there will be no more."""
-        self._do(process, [])  # so that it gets ready
+        """Give a process searches, several at a time, until the pool is closed."""
+        self._do(process, [])  # loads the encoders
         self._ready.set()
         while (first := self._waiting.get()) is not None:
             taken = [first]
@@ -129,7 +129,7 @@ class SearchProcesses:
 
 
 def _settle(future: Future[bytes], message: Message) -> None:
-    """Give a search its answer."""
+    """Set the result of a search, or its error."""
     content = message.content
     if content["status"] == 200:
         future.set_result(bytes(message.payload))

@@ -21,7 +21,7 @@ from momentseek.server.schemas import SearchParametersIn
 
 def answer(library: Library, asked: Sequence[Mapping[str, Any]], rerankers: Mapping[str, Path]) -> Iterator[Message]:
     """The answers to some searches, which are encoded together: the body of each, or its error."""
-    with suppress(Exception):  # each search says itself what is wrong with it
+    with suppress(Exception):  # each search reports its own error
         library.prepare([one["q"] for one in asked])
     for one in asked:
         try:
@@ -49,8 +49,8 @@ def load(place: str) -> Mapping[str, Task]:
 
 
 def main() -> None:
-    """Search until nobody asks any more."""
-    os.environ.setdefault(THREADS_VARIABLE, "1")  # the other processors have processes of their own
+    """Answer searches until standard input is closed."""
+    os.environ.setdefault(THREADS_VARIABLE, "1")  # other processes use the other processors
 
     def prepare(_: Callable[[], None]) -> Mapping[str, Task]:
         return load(sys.argv[1])

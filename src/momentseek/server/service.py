@@ -29,16 +29,17 @@ from momentseek.server.workers import ComparisonLibraries, LibraryWorkers
 
 @dataclass(eq=False)
 class EventStream:
-    """A stream of events to a client; once it is ``ended``, whoever sends it stops."""
+    """A stream of events to a client; its sender stops once it is ``ended``."""
 
     client: str
     ended: bool = False
 
 
 class EventStreams:
-    """The streams that are open. A new one is never refused: where there are too many, an older one is ended.
+    """The open streams. A new one is never refused: if there are too many, an older one is ended.
 
-    That is the client's own oldest, or, where all together are too many, the oldest of the client that has most.
+    That is the oldest stream of the same client, or, if all clients together have too many, the oldest of the client
+    that has the most.
 
     >>> streams = EventStreams(most=3, most_per_client=2)
     >>> a, b, c, d = (streams.begin(client) for client in "aaab")
@@ -57,7 +58,7 @@ class EventStreams:
         return len(self._open)
 
     def begin(self, client: str) -> EventStream:
-        """Begin a stream to a client, for which an older one may have to end."""
+        """Begin a stream to a client; this may end an older one."""
         counts = Counter(stream.client for stream in self._open)
         if counts[client] >= self.most_per_client:
             self._end_oldest(client)
@@ -68,7 +69,7 @@ class EventStreams:
         return stream
 
     def end(self, stream: EventStream) -> None:
-        """End a stream, which may have ended already."""
+        """End a stream, unless it has ended already."""
         stream.ended = True
         self._open.pop(stream, None)
 
@@ -91,7 +92,7 @@ class Service:
     def __init__(self, library: Path, settings: ServerSettings, shard_client: ShardClient | None = None) -> None:
         self.library, self.settings = library, settings
         self.shard_client = shard_client
-        """A way to ask the library's shards elsewhere than in this process."""
+        """Reaches shards of the library outside this process."""
         limits = settings.limits
         self.readers = LibraryWorkers(library, "read", limits.reads, limits.waiting, limits.seconds)
         """Threads for quick reads of the catalog."""
@@ -100,7 +101,7 @@ class Service:
         )
         processes = [SearchProcess(library, limits.seconds) for _ in range(settings.search_processes)]
         self.search_processes = SearchProcesses(processes, limits, settings.rerankers) if processes else None
-        """Processes that search in place of these threads; None where there are none."""
+        """Processes that search instead of these threads, or None."""
         self.pictures = LibraryWorkers(library, "picture", limits.pictures, limits.waiting, limits.seconds)
         self.cutters = LibraryWorkers(library, "cut", 1, limits.jobs, limits.cut_seconds)
         self.listers = LibraryWorkers(library, "folder", limits.listings, limits.jobs, limits.seconds)
@@ -112,7 +113,7 @@ class Service:
         """Where judgements, bookmarks and shared sessions are."""
         self.sessions = Sessions(settings, open_sessions(self.database), Users(self.database))
         self.roots = tuple(folder.resolve() for folder in settings.folders)
-        """Folders from which videos may be added, without links in their paths: where they led at the start."""
+        """Folders from which videos may be added, with links resolved when the server started."""
         self.folders = FolderIds()
         self.event_streams = EventStreams(limits.event_streams, limits.event_streams_per_client)
         self.streams: Counter[str] = Counter()
@@ -125,9 +126,9 @@ class Service:
         return self.searchers.busy or (processes is not None and processes.busy)
 
     def check_changes(self) -> None:
-        """Refuse what this server does not let clients do; 403."""
+        """Answer 403 unless this server allows clients to make changes."""
         if not self.settings.changes:
-            raise ApiError(403, "this server allows no such change; start it with momentseek serve --changes")
+            raise ApiError(403, "this server does not allow changes; start it with momentseek serve --changes")
 
     async def video(self, id: int) -> Video:
         """The video with an id; 404 if there is none."""

@@ -24,19 +24,19 @@ class Limits:
     body_seconds: float = 10.0
     """Time within which a body must arrive."""
     searches: int = max(2, os.cpu_count() or 2)
-    """Searches that run at a time."""
+    """Maximum number of searches at the same time."""
     reads: int = 4
-    """Quick reads of the catalog that run at a time."""
+    """Maximum number of quick reads of the catalog at the same time."""
     listings: int = 2
-    """Folders that are listed at a time."""
+    """Maximum number of folders that are listed at the same time."""
     listing_entries: int = 20_000
     """Files and folders that are examined to count the videos of one listing."""
     listing_seconds: float = 2.0
     """Time after which counting stops."""
     pictures: int = 2
-    """Thumbnails that are made at a time."""
+    """Maximum number of thumbnails that are made at the same time."""
     previews: int = 1
-    """Previews that are made at a time."""
+    """Maximum number of previews that are made at the same time."""
     preview_bytes: int = 2 * 2**30
     """Size of all previews together."""
     waiting: int = 400
@@ -46,13 +46,13 @@ class Limits:
     cut_seconds: float = 300.0
     """Time for cutting a clip."""
     streams: int = 64
-    """Videos that are sent at a time."""
+    """Maximum number of videos that are sent at the same time."""
     streams_per_client: int = 24
-    """Videos that are sent to one client at a time."""
+    """Maximum number of videos that are sent to one client at the same time."""
     event_streams: int = 100
-    """Streams of events at a time; a new one ends an older one."""
+    """Maximum number of event streams at the same time; a new one ends an older one."""
     event_streams_per_client: int = 8
-    """Streams of events to one client; a new one ends its oldest."""
+    """Maximum number of event streams to one client; a new one ends its oldest."""
     jobs: int = 20
     """Jobs that may wait for their turn."""
 
@@ -76,7 +76,7 @@ class ServerSettings:
     folders: tuple[Path, ...] = ()
     """Folders from which videos may be added; if none are given, the folders of the videos in the library."""
     watch: bool = False
-    """Whether to add what is in the folders, appears there or changes, while the server runs."""
+    """Whether to add all videos in the folders, and those that appear or change there while the server runs."""
     limits: Limits = Limits()
     compare_with: tuple[Path, ...] = ()
     """Libraries of the same videos, indexed with other encoders, to compare with."""
@@ -84,13 +84,13 @@ class ServerSettings:
     """Folders of exported models that can re-rank searches; clients call them by the folders' names."""
 
     allow_changes: bool | None = None
-    """Whether clients may remove videos and change the encoder; None: only where others cannot reach the server."""
+    """Whether clients may remove videos and change the encoder; None: only if no other machine can reach the server."""
 
     scrub_at: str | None = None
-    """When to read the whole library and compare checksums each night, as ``03:30``; None for never."""
+    """Time of day at which to check the whole library, such as ``03:30``; None for never."""
 
     search_processes: int = 0
-    """Number of processes that search; 0: searches run in threads of this one."""
+    """Number of processes that search; 0: searches run in threads of the server."""
 
     database: str | None = None
     """``postgresql://…`` for sessions, judgements and bookmarks, shared by servers; None: files with the library."""
@@ -170,6 +170,8 @@ def seconds_until(clock: str, now: time.struct_time) -> float:
     try:
         wanted = time.strptime(clock, "%H:%M")
     except ValueError:
-        raise MomentseekError(f"{clock!r} is no time of day; give one as 03:30 ({parameter('scrub_at')})") from None
+        raise MomentseekError(
+            f"{clock!r} is not a time of day; give one such as 03:30 ({parameter('scrub_at')})"
+        ) from None
     ahead = 60 * (60 * (wanted.tm_hour - now.tm_hour) + wanted.tm_min - now.tm_min) - now.tm_sec
     return float(ahead if ahead > 0 else ahead + 24 * 3600)

@@ -1,4 +1,4 @@
-"""Threads that work on a library while the event loop goes on serving.
+"""Threads that work on a library while the event loop keeps serving.
 
 SQLite connections and engines belong to one thread, so each thread opens the library once and keeps it open.
 Other libraries that index the same videos with other encoders are searched the same way, to compare encoders.
@@ -23,7 +23,7 @@ from momentseek.server.settings import Limits
 
 T = TypeVar("T")
 MAX_ENCODED_TOGETHER = 32
-"""Queries that are encoded in one run of the encoder."""
+"""Largest number of queries that are encoded together."""
 
 
 class WaitingRoom:
@@ -40,9 +40,9 @@ class WaitingRoom:
         return self._pending > 0
 
     async def run(self, submit: Callable[[], Future[T]]) -> T:
-        """The result of what ``submit`` gives to somebody to do; 503 if too many wait, or it takes too long.
+        """Submit work and return its result; 503 if too many requests are waiting, or it takes too long.
 
-        Work that has begun cannot be stopped: it keeps its place until it ends, even if nobody waits for it.
+        Work that has begun cannot be stopped: it counts until it ends, even if nobody waits for it.
         """
         with self._lock:
             if self._pending >= self._most:
@@ -61,7 +61,7 @@ class WaitingRoom:
         try:
             done, _ = await asyncio.wait({waiter}, timeout=self._seconds)
         finally:
-            if not done:  # also where whoever asked has gone
+            if not done:  # also if the client has gone
                 future.cancel()
                 waiter.cancel()
         if not done:
@@ -77,10 +77,10 @@ class WaitingRoom:
 
 
 class LibraryWorkers:
-    """A pool of threads that each have the library open, with limits on how many requests wait and for how long.
+    """A pool of threads that each have the library open, with limits on the number of requests and their time.
 
-    Queries that wait at the same time are encoded together, which takes half as long as one after another. Nobody waits
-    for others to come: a query that comes alone is encoded alone.
+    Queries that wait at the same time are encoded together, which takes half as long as one after another. A query
+    never waits for others to arrive: if it is alone, it is encoded alone.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class LibraryWorkers:
         self._encoding = threading.Lock()
 
     async def run(self, work: Callable[[Library], T], query: str = "") -> T:
-        """Run ``work`` on a thread's library and return its result; 503 if too many wait, or it takes too long.
+        """Run ``work`` on a thread's library and return its result; 503 if too many are waiting, or it takes too long.
 
-        ``query`` is the text for which it searches, if it does.
+        ``query`` is the text of the query if ``work`` is a search.
         """
 
         def submit() -> Future[T]:
@@ -161,7 +161,7 @@ class ComparisonLibraries:
             name = _encoder_at(path)
             if name in taken:
                 raise MomentseekError(
-                    f"{path}: has the encoder {name!r}, as {taken[name]} has; compare with a library of another encoder"
+                    f"{path}: has the encoder {name!r}, like {taken[name]}; compare with a library of another encoder"
                 )
             taken[name] = path
             self._workers[name] = LibraryWorkers(path, "compare", 1, limits.waiting, limits.seconds)
@@ -172,7 +172,7 @@ class ComparisonLibraries:
         return list(self._workers)
 
     async def workers(self, name: str, served: LibraryWorkers) -> LibraryWorkers | None:
-        """The workers of the library with an encoder; None for the served library's own, 422 if no library has it."""
+        """The workers of the library with an encoder; None for the served library, 422 if no library has it."""
         if not name:
             return None
         if name in self._workers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_the_rule_can_be_set(campaign: Any) -> None:
 
 def test_a_store_of_the_first_format_is_given_settings(campaign: Any, place: Path) -> None:
     campaign.ask("red")
-    with sqlite3.connect(place / JUDGEMENTS_FILE) as db:
+    with closing(sqlite3.connect(place / JUDGEMENTS_FILE)) as db, db:
         db.executescript("DROP TABLE settings; PRAGMA user_version = 1")
     db.close()
     assert campaign.get("rule").json()["setting"] == "auto"

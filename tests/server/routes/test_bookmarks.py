@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def test_notes_tags_and_exports(serve: Callable[..., TestClient], place: Path, t
 
 
 def test_favourites_of_an_earlier_version_get_room_for_notes(place: Path, serve: Callable[..., TestClient]) -> None:
-    with sqlite3.connect(place / bookmarks.BOOKMARKS_FILE) as db:
+    with closing(sqlite3.connect(place / bookmarks.BOOKMARKS_FILE)) as db, db:
         db.executescript("""
             CREATE TABLE favourites (id INTEGER PRIMARY KEY AUTOINCREMENT, person TEXT NOT NULL, video TEXT NOT NULL,
               name TEXT NOT NULL, start DOUBLE NOT NULL, "end" DOUBLE NOT NULL, query TEXT NOT NULL,

@@ -86,6 +86,36 @@ def test_users_that_cannot_be_read_are_no_fault_of_the_server(
     assert (answer.status_code, answer.json()["error"]["message"]) == (503, "the database cannot be reached; start it")
 
 
+@pytest.mark.parametrize("started", ["before", "after"])
+def test_a_file_of_users_that_was_emptied_lets_nobody_use_their_names(
+    serve: Serve, place: Path, people: Users, started: str
+) -> None:
+    """As a full disk or a power cut leaves it: that is no library without users."""
+    people.add("ann")
+    client = serve(place, token=SHARED)
+    client.post("/api/v1/judging/queries", json={"text": "red"}, headers=bearer(SHARED))
+    assert judge(client, "ann", 3, headers=bearer(SHARED)).status_code == 403
+    for path in place.glob("users.sqlite*"):
+        path.write_bytes(b"")
+    client = client if started == "before" else serve(place, token=SHARED)
+    assert judge(client, "ann", 3, headers=bearer(SHARED)).status_code == (403 if started == "before" else 503)
+    with pytest.raises(LibraryError, match="is empty, as a full disk leaves it"):
+        people.list()
+    people.add("ann")
+    assert [name for name, _ in people.list()] == ["ann"], "adding them again is a way out"
+
+
+def test_judgements_that_were_emptied_are_missed(serve: Serve, place: Path) -> None:
+    client = serve(place)
+    client.post("/api/v1/judging/queries", json={"text": "red"})
+    assert judge(client, "ann", 3).status_code == 200
+    for path in place.glob("judgements.sqlite*"):
+        path.write_bytes(b"")
+    found = client.get("/api/v1/judging/consensus")
+    assert found.status_code == 503
+    assert "bring the judgements back from a copy" in found.json()["error"]["message"]
+
+
 def test_a_session_is_its_owners_and_ends_with_the_token(serve: Serve, place: Path, people: Users) -> None:
     ann = people.add("ann")
     people.add("bob")

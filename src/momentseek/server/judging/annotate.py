@@ -1,12 +1,13 @@
-"""What annotators do: the moments pooled for a query, the next one to judge, judging it, undo, and progress.
+"""Annotation: pool moments for a query, choose the next one to judge, save and undo judgements, and track progress.
 
 To compare setups of the search, the best moments of each must have been judged. So the pool takes the first moment of
 every setup, then the second, and so on, as test collections do (Spärck Jones and van Rijsbergen 1975); of moments that
 nearly coincide only the first is taken. The first ``depth`` are judged, the next ``depth`` only if the last five of
 those are still relevant (TVR-Ranking, appendix B.3).
 
-An annotator who noticed that the best come first would judge by position. So everybody sees the candidates in an order
-of their own, by a hash of query, annotator and candidate, which is the same whenever they come back.
+An annotator who notices that the best candidates come first would judge by position. So each annotator sees the
+candidates in a different order, given by a hash of query, annotator and candidate; it stays the same when they come
+back.
 """
 
 from __future__ import annotations
@@ -45,20 +46,20 @@ MAX_BATCHES = 2
 SAME_MOMENT_IOU = 0.5
 """IoU from which two moments count as the same and are judged once.
 
-The usual measure takes one for the other, and if both were judged relevant, no search that shows each moment once
-could reach the ideal."""
+The default measure counts one as the other. If both were judged relevant, a search that shows each moment once could
+never reach the ideal score."""
 MAX_CANDIDATE_SECONDS = 180.0
-"""The longest moment that people are asked to watch; whole films are no candidates."""
+"""Longest moment that people are asked to watch; whole films are not candidates."""
 SecondBatch = Literal["extended", "covered", "waiting"]
 
 
 def present_ids(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
-    """Hash → id of a video with that content, for those in the library; of several copies the oldest."""
+    """Hash → id of the video with that content, if it is in the library; the oldest one if there are copies."""
     return {hash: id for hash, id, _ in reversed(catalog.find_contents(hashes))}
 
 
 def playable_ids(catalog: Catalog, hashes: Iterable[str]) -> dict[str, int]:
-    """Hash → id of a video with that content whose file can be read now; of several such copies the oldest."""
+    """Hash → id of the video with that content, if its file exists now; the oldest one if there are copies."""
     return {hash: id for hash, id, path in reversed(catalog.find_contents(hashes)) if path.is_file()}
 
 
@@ -68,7 +69,7 @@ def videos_by_id(catalog: Catalog, ids: Iterable[int]) -> dict[int, Video]:
 
 
 def video_label(name: str, hash: str, taken: Mapping[str, str]) -> str:
-    """What exported files call a video: its name, or, if another video has that, the name with part of the hash.
+    """The name of a video in exported files: its own, followed by part of the hash if another video has the same name.
 
     ``taken`` maps the hashes of other videos to their labels.
 
@@ -143,7 +144,7 @@ def create_query(
 
 
 def _scatter_key(query: str, rank: int) -> bytes:
-    """A key by which candidates enter the store, so that annotators cannot read the rank off the id."""
+    """A key for the order in which candidates are stored, so that their ids do not reveal the ranks."""
     return blake2b(f"{rank}\0{query}".encode(), digest_size=16).digest()
 
 
@@ -215,7 +216,7 @@ def next_task(
 
 @dataclass(frozen=True)
 class SavedJudgement:
-    """A judgement that now counts, the same annotator's level before it, and what became of the moment."""
+    """A judgement that was saved, the same annotator's level before it, and the outcome for the moment."""
 
     judgement: JudgementRow
     before: int | None
@@ -251,7 +252,7 @@ def save_judgement(
 
 
 def _update_batches(store: JudgementStore, catalog: Catalog, query: int) -> None:
-    """Open the second batch if the first one calls for it by now, else close it, unless people have begun it."""
+    """Open the second batch if the first one now requires it; otherwise close it, unless judging it has begun."""
     row, candidates = store.query(query), store.candidates(query)
     pairs = judged_pairs((c.pair for c in candidates), store.judgements(query), store.rule())
     decision = decide_second_batch(candidates, pairs, row.depth, present_ids(catalog, (c.video for c in candidates)))

@@ -1,7 +1,7 @@
-"""Queries, candidate moments and judgements of them, and what annotators agree on.
+"""Queries, their candidate moments, judgements, and the consensus of annotators.
 
 The rule is that of ``benchmarks``: two annotators judge a pair of query and moment; if they differ by more than 1, two
-more do; nobody else is asked, because the rule knows two and four labels only.
+more do. Nobody else is asked, because the rule is only defined for two and four labels.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from momentseek.benchmarks.datasets.annotation.consensus_report import consensus
 from momentseek.benchmarks.datasets.annotation.labels import group_labels
 
 AnnotatorRule = Literal["one", "two"]
-"""``two``: TVR-Ranking's, two annotators and four where they disagree. ``one``: a single judgement is enough."""
+"""``two``: TVR-Ranking's rule, two annotators or four if they disagree. ``one``: a single judgement is enough."""
 ONE_ANNOTATOR_REASON = "one annotator judges alone"
 
 
@@ -58,7 +58,7 @@ class CandidateRow:
     video: str
     """The hash of the video's bytes."""
     label: str
-    """What exported files call the video: its name, made unique if another video has the same."""
+    """The name of the video in exported files, made unique if another video has the same."""
     name: str
     duration: float
     start: float
@@ -72,7 +72,7 @@ class CandidateRow:
 
     @property
     def candidate(self) -> AnnotationCandidate:
-        """The candidate in the form in which the tools for building benchmarks take it."""
+        """The candidate in the form that the tools for building benchmarks use."""
         return AnnotationCandidate(
             pair_id=self.pair, query_id=str(self.query), query=self.text, video=self.label, start=self.start,
             end=self.end, score=self.score, rank=self.rank, batch=self.batch, caption="", duration=self.duration,
@@ -137,7 +137,7 @@ UNJUDGED_PAIR = JudgedPair("waiting", "no label", LABELS_PER_PAIR[0])
 
 
 def label_consensus(judgements: Sequence[JudgementRow]) -> Consensus | None:
-    """The consensus rule applied to all judgements; None if there are none. One or three labels are incomplete."""
+    """Apply the consensus rule to all judgements; None if there are none. One or three labels are incomplete."""
     if not judgements:
         return None
     return find_consensus(group_labels((j.label for j in judgements), "judgements"), incomplete="drop")
@@ -146,7 +146,9 @@ def label_consensus(judgements: Sequence[JudgementRow]) -> Consensus | None:
 def judged_pairs(
     ids: Iterable[str], judgements: Sequence[JudgementRow], rule: AnnotatorRule = "two"
 ) -> dict[str, JudgedPair]:
-    """Pair id → the pair with its labels and outcome, for every id. Where a pair has several labels, both rules agree.
+    """Pair id → the pair with its labels and outcome, for every id.
+
+    The rules only differ for pairs with fewer than two labels.
 
     >>> rows = [JudgementRow(i, 1, c, who, level, 0.0) for i, (c, who, level) in enumerate(
     ...     [(1, "ann", 3), (1, "bob", 4), (2, "ann", 0), (2, "bob", 2), (3, "ann", 1)])]

@@ -1,7 +1,7 @@
-"""How good searches are by the judgements: a measure with its interval, two setups compared, levels checked, files.
+"""Measure searches by the judgements: one setup, two setups compared, reliability of levels, and exported files.
 
-Truth and run are those that are exported, so ``momentseek evaluate RUN --truth TRUTH`` gives the same figures.
-Files are TVR-Ranking's, Label Studio's and our own.
+Truth and run are the exported ones, so ``momentseek evaluate RUN --truth TRUTH`` gives the same figures. Files are in
+the formats of TVR-Ranking, Label Studio and momentseek.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from momentseek.server.schemas import MAX_HITS, clean_text
 
 DEFAULT_MEASURE = "NDCG@20[IoU>=0.5]"
 UNBOUNDED_MEASURE_HITS = 100
-"""Hits searched for each query when a measure looks at the whole ranking."""
+"""Number of hits per query for a measure of the whole ranking."""
 ONE_ANNOTATOR_NOTE = "judged by one annotator alone; TVR-Ranking's rule asks for two who agree"
 HitsWithHashes = Sequence[Sequence[tuple[Hit, str]]]
 """The hits of every query, each with the hash of its video."""
 HITS_PER_QUERY = 10
-"""Hits of each query that are looked at."""
+"""Number of hits per query whose levels are checked."""
 JUDGED_MOMENT_IOU = 0.5
-"""Overlap from which a hit is the moment that was judged."""
+"""IoU from which a hit counts as the moment that was judged."""
 DEFAULT_VIDEO_URL = "/videos"
 """Where Label Studio finds the videos by default."""
 
 
 def parse_measure(name: str) -> Measure:
-    """The measure with a name; refused if the name stands for several, or looks deeper than a search goes."""
+    """Parse the name of one measure; raises an error if it means several, or needs more hits than a search gives."""
     found = parse_all([name])
     if len(found) != 1:
         raise MomentseekError(f"{name} names {len(found)} measures; ask for one at a time")
@@ -70,15 +70,15 @@ def hits_needed(measure: Measure) -> int:
 
 @dataclass(frozen=True, eq=False)
 class JudgedTruth:
-    """The ground truth that the judgements make at one time, with the label of every judged video."""
+    """The ground truth from the judgements at one time, with the label of every judged video."""
 
     judgements: Judgements
     labels: dict[str, str]
-    """Hash of a video → what exported files call it."""
+    """Hash of a video → its name in exported files."""
     waiting: int
     """Number of moments that still need annotators and do not count yet."""
     rule: AnnotatorRule = "two"
-    """How many annotators a moment took."""
+    """The rule for the number of annotators."""
 
 
 def read_truth(store: JudgementStore) -> JudgedTruth:
@@ -101,7 +101,7 @@ def read_truth(store: JudgementStore) -> JudgedTruth:
 
 
 def build_run(truth: JudgedTruth, answers: HitsWithHashes, source: str) -> Run:
-    """The run of a setup (``source``) from its hits on every judged query; videos are called as in the truth."""
+    """Build the run of a setup (``source``) from its hits for every judged query, with the truth's names of videos."""
     labels = dict(truth.labels)
     flat = [one for hits in answers for one in hits]
     for hit, hash in flat:
@@ -144,7 +144,7 @@ def compare_runs(one: MeasuredRun, other: MeasuredRun) -> Comparison:
 
 @dataclass(frozen=True)
 class JudgedLevels:
-    """How many hits of each level are right, the least sure level first."""
+    """How many hits of each level are right, the least confident level first."""
 
     first: list[ReliabilityBin]
     """Of the first hit of each query."""
@@ -155,7 +155,7 @@ class JudgedLevels:
 
 
 def judged_levels(truth: JudgedTruth, answers: HitsWithHashes) -> JudgedLevels:
-    """Judge the hits on every query by the moments that people have judged; right is what has relevance 3 or 4."""
+    """Check the hits for every query against the judged moments; a hit is right if its moment has relevance 3 or 4."""
     judgements = truth.judgements
     codes = {name: code for code, name in enumerate(judgements.videos)}
     first: list[tuple[str, bool]] = []
@@ -181,8 +181,8 @@ def judged_levels(truth: JudgedTruth, answers: HitsWithHashes) -> JudgedLevels:
 def tvr_ranking_files(store: JudgementStore) -> dict[str, bytes]:
     """TVR-Ranking's files, name → bytes: truth, single labels, consensus, candidates, and the history of judgements.
 
-    ``momentseek data consensus labels.csv --incomplete drop --candidates candidates.jsonl --truth truth.json`` makes
-    the same truth from the labels again.
+    ``momentseek data consensus labels.csv --incomplete drop --candidates candidates.jsonl --truth truth.json`` builds
+    the same truth from the labels.
     """
     with store.view():
         truth = read_truth(store).judgements
@@ -213,7 +213,7 @@ def history_lines(store: JudgementStore) -> bytes:
 
 
 def label_studio_files(store: JudgementStore, base_url: str = DEFAULT_VIDEO_URL) -> dict[str, bytes]:
-    """Label Studio's files, name → bytes: tasks with annotations, as that tool exports them, and its labelling page."""
+    """Label Studio's files, name → bytes: tasks with annotations in its export format, and its labelling page."""
     with store.view():
         candidates, judgements = store.candidates(), store.judgements()
     if not candidates:

@@ -1,8 +1,8 @@
-"""Search by a setup, for one query or for all judged ones, in whichever library the setup names.
+"""Search with a setup, for one query or for all judged ones, in the library that the setup names.
 
-A setup is the choices of a search that are compared with one another. It may name the encoder of another library of the
-same videos: its hits are translated to moments of the served library by the hashes of the videos; hits in videos that
-the served library lacks are left out and counted.
+A setup is a combination of search settings, to be compared with others. It may name the encoder of another library of
+the same videos. Its hits are then mapped to the served library by the hashes of the videos; hits in videos that the
+served library lacks are left out and counted.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class SearchSetup:
     """
 
     localiser: str = ""
-    """The library's own if empty."""
+    """The library's default if empty."""
     streams: tuple[Stream, ...] = STREAMS
     all: bool = True
-    """Whether weak hits count: a ranking is measured whole, also where the page would hide its end."""
+    """Whether weak hits count: the whole ranking is measured, including hits that the page would hide."""
     fusion: str = DEFAULT_FUSION
     encoder: str = ""
-    """The encoder whose library is searched; the served library's own if empty."""
+    """The encoder of the library to search; the served library if empty."""
 
     @classmethod
     def parse(cls, text: str) -> SearchSetup:
-        """Parse ``localiser=NAME;streams=A,B;all=false``; what is left out has its default, unknown names are refused.
+        """Parse ``localiser=NAME;streams=A,B;all=false``. Missing settings get defaults; unknown names are refused.
 
         >>> SearchSetup.parse("all=perhaps")
         Traceback (most recent call last):
@@ -132,13 +132,13 @@ def pool_setups(
 
 @dataclass(frozen=True, eq=False)
 class SetupHits:
-    """What a search by a setup found, all of it in videos of the served library."""
+    """The hits of a search with a setup, all in videos of the served library."""
 
     hits: Results
     hashes: Mapping[int, str]
     """Video id → the hash of the video's bytes."""
     left_out: int = 0
-    """Hits, ranked before the last of these, whose videos only the other library has."""
+    """Number of hits left out, ranked before the last of these, because only the other library has their videos."""
 
 
 async def resolve_setup(service: Service, setup: SearchSetup) -> SearchSetup:
@@ -148,7 +148,7 @@ async def resolve_setup(service: Service, setup: SearchSetup) -> SearchSetup:
 
 
 async def find_hits(service: Service, setup: SearchSetup, query: Query, k: int) -> SetupHits:
-    """The best ``k`` hits by a setup; a hit whose video has been removed meanwhile is left out."""
+    """The best ``k`` hits with a setup; a hit whose video has been removed meanwhile is left out."""
     other = await service.comparisons.workers(setup.encoder, service.readers)
     if other is None:
         return await _search(service.searchers, setup, query, k)
@@ -156,7 +156,7 @@ async def find_hits(service: Service, setup: SearchSetup, query: Query, k: int) 
     while True:
         foreign = await _search(other, setup, query, wanted)
         own = await service.readers.run(partial(to_served_library, foreign, k))
-        # what is left out makes room for others, so search deeper until there are enough
+        # hits were left out, so search deeper until there are enough
         if not own.left_out or len(own.hits) == k or len(foreign.hits) < wanted or wanted >= MAX_HITS:
             return own
         wanted = min(MAX_HITS, 2 * wanted)
@@ -197,7 +197,7 @@ def to_served_library(foreign: SetupHits, k: int, library: Library) -> SetupHits
 async def search_judged_queries(
     service: Service, truth: JudgedTruth, setup: SearchSetup, measure: Measure
 ) -> tuple[Run, int]:
-    """The run of a setup on every judged query, as deep as the measure looks, and how many hits were left out."""
+    """The run of a setup on every judged query, as deep as the measure needs, and the number of hits left out."""
     answers, left_out = await find_judged_hits(service, truth, setup, hits_needed(measure))
     return build_run(truth, answers, str(setup)), left_out
 
@@ -205,7 +205,7 @@ async def search_judged_queries(
 async def find_judged_hits(
     service: Service, truth: JudgedTruth, setup: SearchSetup, k: int
 ) -> tuple[list[list[tuple[Hit, str]]], int]:
-    """The best ``k`` hits of a setup on every judged query, each with its video's hash, and how many were left out.
+    """The best ``k`` hits of a setup for every judged query, each with its video's hash, and the number left out.
 
     Searches one query at a time, so that other people's searches get their turn.
     """
@@ -219,7 +219,7 @@ async def find_judged_hits(
 
 
 async def measure_setup(service: Service, truth: JudgedTruth, setup: SearchSetup, measure: Measure) -> MeasuredRun:
-    """Search for every judged query by a setup and measure the run; notes say what may distort the figure."""
+    """Search for every judged query with a setup and measure the run; notes say what may distort the figure."""
     before = await _content_numbers(service, setup)
     run, left_out = await search_judged_queries(service, truth, setup, measure)
     measured = await service.readers.run(lambda _: measure_run(truth, run, measure))
@@ -237,7 +237,7 @@ def left_out_note(left_out: int, setup: SearchSetup) -> str:
 
 
 async def _content_numbers(service: Service, setup: SearchSetup) -> list[int]:
-    """The content numbers of the libraries that a setup searches, which change with what the libraries hold."""
+    """The content numbers of the libraries that a setup searches; they change with the libraries' contents."""
     other = await service.comparisons.workers(setup.encoder, service.readers)
     libraries = (service.readers, other)
     return [

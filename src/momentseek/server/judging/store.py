@@ -1,9 +1,9 @@
 """JudgementStore: the queries, candidate moments and judgements of a library in a database.
 
-Any number of threads and processes read while one writes. Everything that depends on what others have said
-happens in ``changes()``, one transaction. Videos are known by the hash of their bytes, so that judgements outlive a
-file that is removed and added again. Rows of ``history`` are only ever added: what an annotator says about a candidate
-is their latest row that was not undone.
+Any number of threads and processes can read while one writes. A change that depends on other people's judgements
+happens in ``changes()``, one transaction. Videos are identified by the hash of their bytes, so that judgements survive
+when a file is removed and added again. Rows of ``history`` are never deleted singly: an annotator's judgement of a
+candidate is their latest row that was not undone.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _JUDGEMENTS = select(
 
 
 def _add_settings(db: Connection) -> None:
-    """Version 2: the settings, which the first stores did not have."""
+    """Migrate to version 2: add the table of settings."""
     SETTINGS.create(db, checkfirst=True)
 
 
@@ -156,25 +156,25 @@ class JudgementStore(ServerDatabase):
         return sorted(row[0] for row in self.rows(select(HISTORY.c.annotator).distinct().where(_STANDING)))
 
     def rule_setting(self) -> RuleSetting:
-        """What was set of how many annotators a moment takes."""
+        """The setting for the number of annotators per moment."""
         rows = self.rows(select(SETTINGS.c.value).where(SETTINGS.c.key == "rule"))
         return cast("RuleSetting", rows[0][0]) if rows else "auto"
 
     def rule(self, *also: str) -> AnnotatorRule:
-        """How many annotators a moment takes; ``also`` are people who are about to judge."""
+        """The rule in force for the number of annotators per moment; ``also`` are people who are about to judge."""
         setting = self.rule_setting()
         if setting != "auto":
             return setting
         return "one" if len({*self.annotators(), *also}) <= 1 else "two"
 
     def labels(self) -> dict[str, str]:
-        """Hash → what exported files call the video."""
+        """Hash of a video → its name in exported files."""
         return dict(map(tuple, self.rows(select(VIDEOS.c.hash, VIDEOS.c.label))))
 
     # writing, inside changes()
 
     def set_rule(self, setting: RuleSetting) -> None:
-        """Set how many annotators a moment takes."""
+        """Set the rule for the number of annotators per moment."""
         self.run(delete(SETTINGS).where(SETTINGS.c.key == "rule"))
         self.run(insert(SETTINGS).values(key="rule", value=setting))
 
@@ -217,7 +217,7 @@ class JudgementStore(ServerDatabase):
 
 
 def with_store(place: DatabaseLocation, work: Callable[[JudgementStore], T]) -> Callable[[object], T]:
-    """Turn work on a store into work for a thread that has a library, which opens and closes the store."""
+    """Wrap work on a store as work for a library's thread; the wrapper opens and closes the store."""
 
     def on(_: object) -> T:
         with JudgementStore(place) as store:

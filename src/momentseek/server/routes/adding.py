@@ -1,4 +1,4 @@
-"""Add videos: folders to choose from, jobs and their progress (also as a stream of events), and what failed."""
+"""Routes to add videos: folders to choose from, jobs, streams of their progress, and failed files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ POLL_SECONDS = 0.2
 KEEPALIVE_SECONDS = 15.0
 """After this time without an event a stream sends a comment, so that nobody takes the connection for dead."""
 RETRY_MILLISECONDS = 60_000
-"""When a client whose stream was ended for a newer one may ask again."""
+"""How long a client should wait before it reconnects, after its stream was ended for a newer one."""
 JobId = Annotated[str, InPath(max_length=64, description="The job's id.")]
 FolderId = Annotated[str, InPath(max_length=64, description="An id from a list of folders.")]
 
@@ -56,10 +56,10 @@ class AddIn(StrictBody):
 
 
 class FailureOut(FailedFileOut):
-    """A file that could not be added, and when that was tried last."""
+    """A file that could not be added, and when it was last tried."""
 
     at: float = Field(description="When it was last tried, in seconds since 1970.")
-    tries: int = Field(description="How often it was tried.")
+    tries: int = Field(description="Number of attempts.")
 
 
 class FailuresOut(BaseModel):
@@ -73,8 +73,8 @@ async def stream_events(
 ) -> AsyncIterator[str]:
     """Server-sent events with the state of every job, or of the job ``id``, now and whenever it changes.
 
-    The events of one job end with it; those of all jobs end when the server stops and nothing is running any more.
-    Either end early when ``ended`` says so; the client is then asked not to come back at once.
+    The events of one job end with it; those of all jobs end when the server stops and nothing is running any more. Both
+    end early when ``ended`` returns true; the client is then told to wait before it reconnects.
     """
     sent: dict[str, JobOut] = {}
     silent = 0.0
@@ -99,14 +99,14 @@ async def stream_events(
 
 
 def event_text(job: JobOut) -> str:
-    """One state of a job as a server-sent event: ``progress`` while it goes on, then ``done`` or ``failed``."""
+    """The state of a job as a server-sent event: ``progress`` while it runs, then ``done`` or ``failed``."""
     name = {"done": "done", "failed": "failed", "cancelled": "done"}.get(job.state, "progress")
     return f"event: {name}\ndata: {job.model_dump_json()}\n\n"
 
 
 @router.post("/jobs", status_code=202, summary="Add a folder", responses=change_errors(404, 409))
 async def add(service: ServiceParam, given: AddIn) -> JobOut:
-    """Start to add the videos in a folder; answers at once."""
+    """Start a job that adds the videos in a folder; answers at once."""
 
     def submit(_: Library) -> JobOut:
         folder = find_folder(service.folders, given.folder)
@@ -117,13 +117,13 @@ async def add(service: ServiceParam, given: AddIn) -> JobOut:
 
 @router.post("/jobs/retry", status_code=202, summary="Retry failures", responses=change_errors(409))
 async def retry(service: ServiceParam) -> JobOut:
-    """Start to retry the files that could not be added."""
+    """Start a job that tries the failed files again; answers at once."""
     return service.jobs.retry()
 
 
 @router.get("/jobs", summary="List jobs")
 async def jobs(service: ServiceParam) -> JobsOut:
-    """The jobs since the server was started, newest first."""
+    """The jobs since the server started, newest first."""
     return JobsOut(jobs=service.jobs.all())
 
 
@@ -159,7 +159,7 @@ async def job_events(request: Request, service: ServiceParam, id: JobId) -> Stre
 
 
 def _event_response(service: Service, request: Request, id: str | None = None) -> StreamingResponse:
-    """The events as they come; the stream counts from its first event on, so one that never begins takes no place."""
+    """Stream the events. The stream is counted from its first event, so that one that never begins does not count."""
 
     async def events() -> AsyncIterator[str]:
         with service.event_streams.open(client_of(request.scope)) as stream:
@@ -177,11 +177,11 @@ async def job(service: ServiceParam, id: JobId) -> JobOut:
 
 @router.post("/jobs/{id}/cancel", summary="Cancel a job", responses=change_errors(404))
 async def cancel(service: ServiceParam, id: JobId) -> JobOut:
-    """Stop a job soon. What is done is kept, and adding the folder again continues from there."""
+    """Stop a job soon. Finished videos are kept, and adding the folder again continues from there."""
     return _check_found(service.jobs.cancel(id))
 
 
-@router.get("/failures", summary="What failed")
+@router.get("/failures", summary="List failures")
 async def failures(service: ServiceParam) -> FailuresOut:
     """The files that could not be added, with the reasons."""
 
@@ -214,9 +214,9 @@ class FolderOut(BaseModel):
     """A folder with the number of its videos."""
 
     model_config = example({"id": "5b1c09d2c0ffee42", "name": "Holiday", "videos": 12, "complete": True})
-    id: str = Field(description="Made by the server; it contains no path.")
+    id: str = Field(description="An opaque id, which contains no path.")
     name: str
-    videos: int = Field(description="Number of files in it and below that look like videos.")
+    videos: int = Field(description="Number of files that look like videos, in it and in its subfolders.")
     complete: bool = Field(description="Whether all were counted; if not, there may be more.")
 
 
@@ -227,7 +227,7 @@ class FoldersOut(BaseModel):
 
 
 class FolderDetailsOut(FolderOut):
-    """A folder with the folders above it and in it."""
+    """A folder with its parent and its subfolders."""
 
     parent: str | None = Field(description="The id of the folder above; null at the top.")
     folders: list[FolderOut]
@@ -247,7 +247,7 @@ async def folders(service: ServiceParam) -> FoldersOut:
             roots += [folder for folder in home_folders() if folder not in roots]
         listed = [service.folders.mint(root, root) for root in roots if is_folder(root)]
         counted = _count_videos(listed, _listing_budget(service))
-        offered = set() if service.roots else set(map(path_text, DRIVE_PLACES))  # an empty drive is nothing to choose
+        offered = set() if service.roots else set(map(path_text, DRIVE_PLACES))  # drives without videos are not offered
         return FoldersOut(
             folders=[
                 one
@@ -261,7 +261,7 @@ async def folders(service: ServiceParam) -> FoldersOut:
 
 @router.get("/folders/{id}", summary="One folder", responses=error_responses(404))
 async def folder(service: ServiceParam, id: FolderId) -> FolderDetailsOut:
-    """The folders in a folder."""
+    """A folder and its subfolders."""
 
     def read(_: Library) -> FolderDetailsOut:
         budget = _listing_budget(service)

@@ -1,7 +1,7 @@
-"""Bookmarks: favourite moments and saved searches of each person, and the database of them.
+"""Bookmarks: favourite moments and saved searches of each person, and their database.
 
-The API calls them the shelf. Videos are known by the hash of their bytes, so that a favourite outlives a file that is
-moved, or removed and added again.
+The API calls them the shelf. Videos are identified by the hash of their bytes, so that a favourite survives when its
+file is moved, or removed and added again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ from momentseek.server.service import Service, ServiceParam, find_video
 
 BOOKMARKS_FILE = "shelf.sqlite"
 MAX_KEPT = 2000
-"""Favourites, and saved searches, that one person can keep."""
+"""Largest number of favourites of one person, and of saved searches."""
 MAX_PEOPLE = 1000
 TABLES = MetaData()
 FAVOURITES = Table(
@@ -97,10 +97,10 @@ SEARCHES = Table(
 )
 router = APIRouter(prefix="/shelf", tags=["shelf"])
 Person = Annotated[
-    str, Field(min_length=1, max_length=200, description="A name; your own where people have tokens of their own."),
+    str, Field(min_length=1, max_length=200, description="A name; must be your own if people have their own tokens."),
     AfterValidator(own_name),
 ]  # fmt: skip
-ShelfId = Annotated[int, InPath(ge=1, le=2**53, description="The id on the shelf.", examples=[1])]
+ShelfId = Annotated[int, InPath(ge=1, le=2**53, description="The id of the bookmark.", examples=[1])]
 Words = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 Note = Annotated[str, Field(max_length=2000, description="Anything to remember about the moment.")]
 Tag = Annotated[str, Field(min_length=1, max_length=50, pattern="^[^,]+$")]
@@ -108,7 +108,7 @@ Tags = Annotated[list[Tag], Field(max_length=20, description="Words to sort mome
 ShelfKind = Literal["json", "csv", "edl", "fcpxml", "clips"]
 SHELF_COLUMNS = ("name", "start", "end", "query", "note", "tags")
 MAX_CLIPS_SECONDS = 3600.0
-"""Length of all clips that are cut at once."""
+"""Longest total duration of the clips in one export."""
 _KINDS = {"json": "object", "csv": "string", "plain": "string", "xml": "string", "zip": "string"}
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -123,7 +123,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
 
 
 def _add_notes(db: Connection) -> None:
-    """Give favourites of an earlier version room for notes and tags."""
+    """Add the columns for notes and tags to a database of an earlier version."""
     schema = db.get_execution_options().get("schema_translate_map", {}).get(None)
     known = {column["name"] for column in inspect(db).get_columns(FAVOURITES.name, schema=schema)}
     place = FAVOURITES.name if schema is None else f"{schema}.{FAVOURITES.name}"
@@ -138,11 +138,11 @@ class BookmarkStore(ServerDatabase):
     name, contents, migrations = "shelf", "bookmarks", (TABLES.create_all, _add_notes)
 
     def favourites(self, person: str) -> list[Any]:
-        """The moments that a person keeps, newest first; each with the query that found it."""
+        """A person's favourite moments, newest first, each with the query that found it."""
         return self._of_person(FAVOURITES, person)
 
     def searches(self, person: str) -> list[Any]:
-        """The searches that a person keeps, newest first; ``settings`` are as in addresses of the page."""
+        """A person's saved searches, newest first; ``settings`` have the form of the page's addresses."""
         return self._of_person(SEARCHES, person)
 
     def _of_person(self, table: Table, person: str) -> list[Any]:
@@ -151,13 +151,13 @@ class BookmarkStore(ServerDatabase):
     # writing, inside changes()
 
     def keep_moment(self, person: str, video: str, name: str, start: float, end: float, query: str) -> None:
-        """Keep a moment; one that is kept already stays as it is."""
+        """Save a moment; one that is already saved stays as it is."""
         self._check_room(FAVOURITES, person)
         moment = {"video": video, "name": name, "start": start, "end": end}
         self.insert_new(FAVOURITES, person=person, **moment, query=query, added=time.time())
 
     def keep_search(self, person: str, query: str, settings: str) -> None:
-        """Keep a search; one that is kept already stays as it is."""
+        """Save a search; one that is already saved stays as it is."""
         self._check_room(SEARCHES, person)
         self.insert_new(SEARCHES, person=person, query=query, settings=settings, added=time.time())
 
@@ -168,11 +168,11 @@ class BookmarkStore(ServerDatabase):
         return bool(self.run(update(FAVOURITES).where(*mine).values(note=note, tags=kept)).rowcount)
 
     def drop_moment(self, person: str, id: int) -> bool:
-        """Forget a favourite; returns whether there was one."""
+        """Delete a favourite; returns whether there was one."""
         return self._drop(FAVOURITES, person, id)
 
     def drop_search(self, person: str, id: int) -> bool:
-        """Forget a saved search; returns whether there was one."""
+        """Delete a saved search; returns whether there was one."""
         return self._drop(SEARCHES, person, id)
 
     def _drop(self, table: Table, person: str, id: int) -> bool:
@@ -182,17 +182,17 @@ class BookmarkStore(ServerDatabase):
         kept = self.run(select(func.count()).where(table.c.person == person)).scalar_one()
         others = select(func.count(table.c.person.distinct())).where(table.c.person != person)
         if kept >= MAX_KEPT or self.run(others).scalar_one() >= MAX_PEOPLE:
-            raise ConflictError("no more can be kept here; remove some first", "shelf_full")
+            raise ConflictError("no more bookmarks can be saved here; remove some first", "shelf_full")
 
 
 class PersonIn(StrictModel):
-    """Whose shelf."""
+    """The person whose bookmarks they are."""
 
     person: Person
 
 
 class ShelfExportIn(PersonIn):
-    """Whose favourites to export, which of them, and as what."""
+    """Whose favourites to export, which of them, and in which format."""
 
     kind: ShelfKind = "json"
     tag: Annotated[str | None, Field(max_length=50, description="Only favourites with this tag.")] = None
@@ -207,7 +207,7 @@ class NoteIn(StrictBody):
 
 
 class FavouriteIn(StrictBody):
-    """A moment to keep."""
+    """A moment to save."""
 
     person: Person
     moment: Annotated[str, Field(pattern=MOMENT_ID_PATTERN, examples=["7:4.500-9.000"])]
@@ -215,7 +215,7 @@ class FavouriteIn(StrictBody):
 
 
 class SavedSearchIn(StrictBody):
-    """A search to keep."""
+    """A search to save."""
 
     person: Person
     query: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["a dog runs"])]
@@ -225,7 +225,7 @@ class SavedSearchIn(StrictBody):
 
 
 class FavouriteOut(BaseModel):
-    """A moment that somebody keeps."""
+    """A saved moment."""
 
     id: int
     name: str = Field(description="What the video was called.")
@@ -242,7 +242,7 @@ class FavouriteOut(BaseModel):
 
 
 class SavedSearchOut(BaseModel):
-    """A search that somebody keeps."""
+    """A saved search."""
 
     id: int
     query: str
@@ -251,7 +251,7 @@ class SavedSearchOut(BaseModel):
 
 
 class ShelfOut(BaseModel):
-    """All that a person keeps, newest first."""
+    """All bookmarks of a person, newest first."""
 
     model_config = example({
         "person": "ann", "favourites": [],
@@ -262,17 +262,17 @@ class ShelfOut(BaseModel):
     searches: list[SavedSearchOut]
 
 
-@router.get("", summary="What somebody keeps")
+@router.get("", summary="A person's bookmarks")
 async def shelf(service: ServiceParam, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
     """A person's favourite moments and saved searches."""
     return await service.readers.run(lambda library: _shelf_out(library, service.database, given.person))
 
 
-@router.get("/export", summary="What somebody keeps, as a file", responses=_FILE, response_class=Response)
+@router.get("/export", summary="Export bookmarks", responses=_FILE, response_class=Response)
 async def export_shelf(service: ServiceParam, given: Annotated[ShelfExportIn, InQuery()]) -> Response:
-    """Everything as JSON, or the moments as a table, an editor's timeline, or a ZIP archive of clips.
+    """All bookmarks as JSON, or the moments as a table, an editor's timeline, or a ZIP archive of clips.
 
-    Moments whose video is not in the library now are only in JSON and CSV.
+    Moments whose video is not in the library are only exported as JSON and CSV.
     """
     found = await service.readers.run(lambda library: _shelf_out(library, service.database, given.person))
     kept = [one for one in found.favourites if given.tag is None or given.tag in one.tags]
@@ -283,7 +283,9 @@ async def export_shelf(service: ServiceParam, given: Annotated[ShelfExportIn, In
         return export_attachment(ExportText(_shelf_csv(kept)), "csv", "kept")
     present = [one for one in kept if one.video_id is not None]
     if not present:
-        raise ApiError(404, "no moment whose video is in the library is kept; keep one first (PUT /shelf/favourites)")
+        raise ApiError(
+            404, "there is no favourite whose video is in the library; save one first (PUT /shelf/favourites)"
+        )
     if given.kind == "clips":
         return await service.cutters.run(lambda library: _shelf_clips(library, present))
 
@@ -311,7 +313,7 @@ def _shelf_hits(library: Library, kept: Sequence[FavouriteOut]) -> list[Hit]:
 
 
 def _shelf_clips(library: Library, kept: Sequence[FavouriteOut]) -> Response:
-    """A ZIP archive with a clip of each favourite, exact to the frame."""
+    """A ZIP archive with a frame-accurate clip of each favourite."""
     if sum(one.end - one.start for one in kept) > MAX_CLIPS_SECONDS:
         raise ApiError(422, f"the moments are longer than {MAX_CLIPS_SECONDS / 60:g} minutes together; export one tag")
     folder = tempfile.TemporaryDirectory(prefix="momentseek-")
@@ -332,9 +334,9 @@ def _shelf_clips(library: Library, kept: Sequence[FavouriteOut]) -> Response:
     )
 
 
-@router.put("/favourites", summary="Keep a moment", responses=change_errors(404, 409))
+@router.put("/favourites", summary="Save a moment", responses=change_errors(404, 409))
 async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
-    """Keep a moment among a person's favourites."""
+    """Save a moment among a person's favourites."""
     number, start, end = parse_moment_id(given.moment)
 
     def keep(store: BookmarkStore, library: Library) -> None:
@@ -346,7 +348,7 @@ async def keep_moment(service: ServiceParam, given: FavouriteIn) -> ShelfOut:
     return await _change(service, given.person, keep)
 
 
-@router.put("/favourites/{id}", summary="Note a moment", responses=change_errors(404))
+@router.put("/favourites/{id}", summary="Describe a moment", responses=change_errors(404))
 async def describe_moment(service: ServiceParam, id: ShelfId, given: NoteIn) -> ShelfOut:
     """Set the note and the tags of a favourite."""
     note, tags = clean_text(given.note), [clean_text(tag).strip() for tag in given.tags]
@@ -357,22 +359,22 @@ async def describe_moment(service: ServiceParam, id: ShelfId, given: NoteIn) -> 
     return await _change_one(service, given.person, id, describe)
 
 
-@router.put("/searches", summary="Keep a search", responses=change_errors(409))
+@router.put("/searches", summary="Save a search", responses=change_errors(409))
 async def keep_search(service: ServiceParam, given: SavedSearchIn) -> ShelfOut:
-    """Keep a search."""
+    """Save a search among a person's bookmarks."""
     query, settings = clean_text(given.query), clean_text(given.settings)
     return await _change(service, given.person, lambda store, _: store.keep_search(given.person, query, settings))
 
 
-@router.delete("/favourites/{id}", summary="Forget a moment", responses=change_errors(404))
+@router.delete("/favourites/{id}", summary="Delete a saved moment", responses=change_errors(404))
 async def drop_moment(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
-    """Take a moment off a person's shelf."""
+    """Delete a moment from a person's bookmarks."""
     return await _change_one(service, given.person, id, BookmarkStore.drop_moment)
 
 
-@router.delete("/searches/{id}", summary="Forget a search", responses=change_errors(404))
+@router.delete("/searches/{id}", summary="Delete a saved search", responses=change_errors(404))
 async def drop_search(service: ServiceParam, id: ShelfId, given: Annotated[PersonIn, InQuery()]) -> ShelfOut:
-    """Take a search off a person's shelf."""
+    """Delete a search from a person's bookmarks."""
     return await _change_one(service, given.person, id, BookmarkStore.drop_search)
 
 
@@ -392,7 +394,7 @@ async def _change_one(
 ) -> ShelfOut:
     def change(store: BookmarkStore, _: Library) -> None:
         if not change_one(store, person, id):
-            raise ApiError(404, f"nothing with the id {id} is kept by this person; GET /api/v1/shelf lists what is")
+            raise ApiError(404, f"this person has no bookmark with the id {id}; GET /api/v1/shelf lists them")
 
     return await _change(service, person, change)
 

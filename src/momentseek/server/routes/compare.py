@@ -30,7 +30,7 @@ class CompareIn(StrictModel):
     a: SetupText
     b: SetupText
     q: QueryText
-    k: Annotated[int, Field(ge=1, le=100, description="Hits on each side.")] = 20
+    k: Annotated[int, Field(ge=1, le=100, description="Number of hits on each side.")] = 20
 
 
 class SideHitOut(HitOut):
@@ -43,12 +43,13 @@ class SideOut(BaseModel):
     """What one setup finds for the query."""
 
     settings: str
-    took_seconds: float = Field(description="Seconds of searching.")
+    took_seconds: float = Field(description="Duration of the search in seconds.")
     took: float = Field(
-        description="Milliseconds of searching; use `took_seconds`.", json_schema_extra={"deprecated": True}
+        description="Duration of the search in milliseconds; use `took_seconds`.",
+        json_schema_extra={"deprecated": True},
     )
     note: str
-    left_out: int = Field(description="Hits in videos that only the other library has.")
+    left_out: int = Field(description="Number of hits left out because the served library does not have their videos.")
     hits: list[SideHitOut]
 
 
@@ -56,7 +57,7 @@ class SidesOut(BaseModel):
     """What two setups find for the same query."""
 
     query: str
-    shared: int = Field(description="Hits of the first side that are on the second as well.")
+    shared: int = Field(description="Number of hits of the first side that the second side also has.")
     a: SideOut
     b: SideOut
 
@@ -178,7 +179,7 @@ def _side(setup: SearchSetup, found: SetupHits, others: SetupHits, query: Query)
 
 
 def _rank_on_other_side(hit: Hit, found: SetupHits, others: SetupHits) -> int | None:
-    """The rank of the first hit of the other side that is the same moment, also if it is in a copy of the video."""
+    """The rank of the first hit on the other side that is the same moment, possibly in a copy of the video."""
     content = found.hashes[hit.video_id]
     return next(
         (

@@ -1,4 +1,4 @@
-"""How good a search is by the judgements, what annotators agree on, and exporting both."""
+"""Routes to measure a search by the judgements, to see what annotators agree on, and to export both."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ SetupText = Annotated[
     Field(
         max_length=300,
         description="For example `localiser=scenes;streams=vision,speech;fusion=rrf;encoder=labels`; "
-        "what is left out has its default.",
+        "missing settings have their defaults.",
     ),
     AfterValidator(_normalise_setup),
 ]
 
 
 class SetupIn(StrictModel):
-    """Which search to measure."""
+    """The setup of the search to measure."""
 
     localiser: LocaliserName = ""
     streams: StreamNames = ALL_STREAMS
@@ -122,7 +122,7 @@ class SetupIn(StrictModel):
 
 
 class EvaluationIn(SetupIn):
-    """Which search to measure, and the measure."""
+    """The setup of the search to measure, and the measure."""
 
     measure: MeasureName = DEFAULT_MEASURE
 
@@ -196,13 +196,13 @@ class LevelShareOut(BaseModel):
     level: Level
     right: int = Field(description="Number of hits on moments of relevance 3 or 4.")
     judged: int = Field(description="Number of hits on moments that have been judged.")
-    share: float | None = Field(description="Share of the judged hits that are right; null without any.")
+    share: float | None = Field(description="Share of the judged hits that are right; null if none were judged.")
     low: float = Field(description="Lower end of its 95 % interval (Wilson's).")
     high: float
 
 
 class ReliabilityOut(BaseModel):
-    """Whether levels keep their promise: how often a strong, a fair and a weak hit is right."""
+    """The reliability of the levels: how often a strong, a fair and a weak hit is right."""
 
     model_config = example({
         "settings": str(SearchSetup("height")), "queries": 12, "unjudged": 31, "rule": "one", "notes": [],
@@ -211,7 +211,7 @@ class ReliabilityOut(BaseModel):
     })  # fmt: skip
     settings: str
     queries: int
-    first: list[LevelShareOut] = Field(description="Of the first hit of each query; the surest level first.")
+    first: list[LevelShareOut] = Field(description="Of the first hit of each query; the most confident level first.")
     every: list[LevelShareOut] = Field(description="Of the first ten hits of each query.")
     unjudged: int = Field(description="Number of hits on moments that nobody has judged; they do not count.")
     rule: AnnotatorRule = Field(description="`one` annotator's judgements, or those on which `two` agree.")
@@ -238,7 +238,7 @@ async def reliability(service: ServiceParam, given: Annotated[SetupIn, InQuery()
 
 
 def _level_shares(bins: list[ReliabilityBin]) -> list[LevelShareOut]:
-    """The surest level first."""
+    """The shares by level, the most confident level first."""
     return [
         LevelShareOut(
             level=level, right=found.right, judged=found.count, share=found.share,
@@ -252,7 +252,7 @@ EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "obje
 
 
 class JudgementExportIn(EvaluationIn):
-    """The kind of file; for `run` also the search and the measure it is for."""
+    """The kind of file; for `run`, also the setup of the search and the measure."""
 
     kind: Kind
     base_url: Annotated[
@@ -268,7 +268,7 @@ class LabelOut(BaseModel):
 
 
 class PairOut(BaseModel):
-    """A candidate moment with its labels and what became of it."""
+    """A candidate moment with its labels and the outcome."""
 
     candidate: int
     pair_id: str = Field(description="The id of the pair of query and moment in exported files.")

@@ -1,4 +1,4 @@
-"""Exporting moments: as tables, subtitles and editors' timelines."""
+"""Routes to export moments as tables, subtitles and editors' timelines."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class SelectionIn(StrictBody):
 
 @router.get("/export", summary="Export a search", responses=_FILE_RESPONSES, response_class=Response)
 async def export_get(service: ServiceParam, asked: Annotated[SearchExportIn, InQuery()]) -> Response:
-    """The hits of a search as a file."""
+    """Export the hits of a search as a file."""
 
     def work(library: Library) -> tuple[ExportText, str]:
         results = search_library(library, asked, service.settings.rerankers)
@@ -94,13 +94,13 @@ async def export_get(service: ServiceParam, asked: Annotated[SearchExportIn, InQ
     "/export", summary="Export a selection", responses={**_FILE_RESPONSES, **BODY_ERRORS}, response_class=Response
 )
 async def export_post(service: ServiceParam, given: SelectionIn) -> Response:
-    """Moments of your own choice as a file."""
+    """Export chosen moments as a file."""
 
     def work(library: Library) -> ExportText:
         found = chosen_hits(library, given.hits)
         hits = found if service.settings.loopback else replace_paths_by_names(found)
         titles = [clean_text(one.title) or clean_text(given.title) for one in given.hits]
-        if given.kind in TIMELINES:  # these carry a title for each
+        if given.kind in TIMELINES:  # these have a title for each moment
             return timeline(given.kind, hits, titles, clean_text(given.title))
         return render(hits, clean_text(given.title), given.kind, _pictures(library, given.kind, found))
 
@@ -111,13 +111,13 @@ TIMELINES = {"edl": write_edl, "fcpxml": write_fcpxml}
 
 
 def timeline(kind: str, hits: Sequence[Hit], titles: Sequence[str], title: str) -> ExportText:
-    """An editor's timeline of moments, each with a title of its own."""
+    """An editor's timeline of moments, each with its own title."""
     found = [replace(one, title=name) for one, name in zip(excerpts(hits, ""), titles, strict=True)]
     return TIMELINES[kind](found, title or "Moments")
 
 
 def chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit]:
-    """The chosen moments as hits; 404 if a video is not in the library, 422 if a moment starts after its end."""
+    """The chosen moments as hits; 404 if a video is not in the library, 422 if a moment starts after its video ends."""
     videos = {video.id: video for video in library.store.catalog.videos({one.video_id for one in chosen})}
     hits = []
     for rank, one in enumerate(chosen, 1):
@@ -148,7 +148,7 @@ def chosen_hits(library: Library, chosen: Sequence[ChosenMomentIn]) -> list[Hit]
 
 
 def replace_paths_by_names(hits: Sequence[Hit]) -> list[Hit]:
-    """The hits with names instead of paths, for clients on other machines, which must not see our paths.
+    """The hits with names instead of paths, because clients on other machines must not see the paths.
 
     Editors find the files again by their names. Videos that share a name get a folder named after their id.
     """

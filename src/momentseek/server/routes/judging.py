@@ -1,4 +1,4 @@
-"""Judge moments: queries, the next moment for an annotator, judgements, undo, the guideline and the rule."""
+"""Routes to judge moments: queries, the next moment for an annotator, judgements, undo, guideline and rule."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Annotator = Annotated[
     Field(
         min_length=1,
         max_length=MAX_NAME_CHARACTERS,
-        description="A name: 1 to 64 printable characters; your own where people have tokens of their own.",
+        description="A name of 1 to 64 printable characters; must be your own if people have their own tokens.",
         examples=["ann"],
     ),
     AfterValidator(own_name),
@@ -63,15 +63,15 @@ class QueryOut(BaseModel):
     })  # fmt: skip
     id: int
     text: str
-    depth: int = Field(description="Moments in a batch.")
+    depth: int = Field(description="Number of moments in a batch.")
     batch: int = Field(description="2 once the second batch is being judged as well.")
-    candidates: int = Field(description="Moments to be judged.")
+    candidates: int = Field(description="Number of moments to judge.")
     judged: dict[str, int] = Field(description="Annotator → number of moments they have judged.")
-    kept: int = Field(description="Moments on whose level the annotators agree.")
-    discarded: int = Field(description="Moments on which four annotators do not agree.")
-    waiting: int = Field(description="Moments that need more annotators.")
+    kept: int = Field(description="Number of moments on whose level the annotators agree.")
+    discarded: int = Field(description="Number of moments on which four annotators do not agree.")
+    waiting: int = Field(description="Number of moments that need more annotators.")
     removed: int = Field(description="How many of those belong to videos that are no longer in the library.")
-    open: int = Field(description="Moments that need more annotators and can be shown.")
+    open: int = Field(description="Number of moments that need more annotators and can be shown.")
     disputed: int = Field(description="How many of those the first two annotators disagree on.")
     second_batch: SecondBatch = Field(description="Whether a second batch of moments is judged.")
     reason: str = Field(description="Why a second batch is judged or not.")
@@ -113,7 +113,7 @@ class AnnotatorIn(StrictModel):
 
 
 class NextIn(AnnotatorIn):
-    """The annotator, and the candidates that they leave for later."""
+    """The annotator, and candidates to leave for later."""
 
     skip: Annotated[list[Id], Field(max_length=100, default_factory=list, description="Candidates to skip for now.")]
 
@@ -128,13 +128,13 @@ class NextOut(BaseModel):
     })  # fmt: skip
     query: str
     candidate: CandidateOut | None = Field(
-        description="Null when nothing is left for this annotator but skipped candidates."
+        description="Null if only skipped candidates, or none, are left for this annotator."
     )
     left: int
     done: int
     total: int
     removed: int = Field(
-        description="Moments that cannot be shown: their video was removed, or its file cannot be read."
+        description="Number of moments that cannot be shown because their video was removed or its file cannot be read."
     )
     note: str = Field(description="What the annotator should know; usually empty.")
 
@@ -159,15 +159,15 @@ class JudgementOut(BaseModel):
 
 
 class SavedJudgementOut(JudgementOut):
-    """A judgement that counts now."""
+    """A judgement that was saved."""
 
     before: int | None = Field(description="The level that the same annotator gave before.")
-    outcome: Literal["kept", "discarded", "waiting"] = Field(description="What became of the moment.")
+    outcome: Literal["kept", "discarded", "waiting"] = Field(description="The outcome for the moment.")
     state: QueryOut = Field(description="How far the judging of the query has got.")
 
 
 class UndoneJudgementOut(JudgementOut):
-    """A judgement that no longer counts."""
+    """A judgement that was undone."""
 
     now: int | None = Field(description="The level that the annotator gave before, which counts again.")
     state: QueryOut = Field(description="How far the judging of the query has got.")
@@ -217,7 +217,7 @@ async def next_candidate(service: ServiceParam, id: QueryId, given: Annotated[Ne
 
 @router.put("/judgements", summary="Judge a moment", responses=change_errors(404, 409))
 async def put_judgement(service: ServiceParam, given: JudgementIn) -> SavedJudgementOut:
-    """Judge how relevant a moment is. Judged again, the later judgement counts; the earlier stays in the history."""
+    """Judge how relevant a moment is. An annotator's latest judgement counts; earlier ones stay in the history."""
 
     def save(library: Library) -> SavedJudgementOut:
         with JudgementStore(service.database) as store:
@@ -252,16 +252,16 @@ async def delete_last(service: ServiceParam, given: Annotated[AnnotatorIn, InQue
 
 @router.get("/guideline", summary="How to judge")
 async def guideline(service: ServiceParam) -> GuidelineOut:
-    """The five levels, and when to choose which."""
+    """The five levels of relevance, and when to choose each."""
     levels = [LevelOut(**same_fields(LevelOut, level)) for level in RELEVANCE_LEVELS]
     return GuidelineOut(levels=levels, instructions=INSTRUCTIONS, example=EXAMPLE_JUDGEMENTS)
 
 
 class QueryIn(StrictBody):
-    """A query whose moments are to be judged."""
+    """A query whose moments will be judged."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS, examples=["a dog runs"])]
-    depth: Annotated[int, Field(ge=1, le=50, description="Moments in a batch.")] = DEFAULT_DEPTH
+    depth: Annotated[int, Field(ge=1, le=50, description="Number of moments in a batch.")] = DEFAULT_DEPTH
 
 
 class QueriesOut(BaseModel):
@@ -280,7 +280,7 @@ async def queries(service: ServiceParam) -> QueriesOut:
 
 @router.post("/queries", status_code=201, summary="Add a query to judge", responses=change_errors(409))
 async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
-    """Add a query with its candidates: what the default search and its variants find, each moment once."""
+    """Add a query with its candidates: the moments that the default search and its variants find, each once."""
     query = Query.parse(given.text)
     words = clean_text(str(query))
     await service.readers.run(with_store(service.database, lambda store: refuse_duplicate(store, words)))
@@ -289,7 +289,7 @@ async def add_query(service: ServiceParam, given: QueryIn) -> QueryOut:
     localisers = await service.readers.run(lambda library: library.engine.localisers)
     for setup in pool_setups(
         default.localiser, localisers, service.comparisons.names
-    ):  # one search at a time, so that others' searches take their turns
+    ):  # one search at a time, so that other people's searches get their turn
         try:
             lists.append((await find_hits(service, setup, query, MAX_BATCHES * given.depth)).hits)
         except MomentseekError:
@@ -312,7 +312,7 @@ async def remove_query(service: ServiceParam, id: QueryId) -> QueryOut:
         removed = query_out(*query_states(library, service.database, id))
         with JudgementStore(service.database) as store, store.changes():
             if store.judgements(id):
-                raise ConflictError(f"moments of query {id} have been judged; so it is kept")
+                raise ConflictError(f"moments of query {id} have been judged, so it cannot be removed")
             store.remove_query(id)
         return removed
 
@@ -322,27 +322,29 @@ async def remove_query(service: ServiceParam, id: QueryId) -> QueryOut:
 class RuleIn(StrictBody):
     """The rule to judge by."""
 
-    setting: RuleSetting = Field(description="`auto` is `one` while one person has judged, and `two` from then on.")
+    setting: RuleSetting = Field(description="`auto` means `one` until a second person judges, and `two` from then on.")
 
 
 class RuleOut(BaseModel):
-    """The rule that counts, what was set, and who has judged."""
+    """The rule in force, the setting, and who has judged."""
 
     model_config = example({"rule": "one", "setting": "auto", "annotators": ["ann"]})
-    rule: AnnotatorRule = Field(description="`one` judgement is enough; or it takes `two`, four where they disagree.")
+    rule: AnnotatorRule = Field(
+        description="`one`: one judgement is enough; `two`: two judgements, or four if the first two disagree."
+    )
     setting: RuleSetting
     annotators: list[str] = Field(description="Everybody who has judged a moment.")
 
 
 @router.get("/rule", summary="How many annotators")
 async def rule(service: ServiceParam) -> RuleOut:
-    """How many annotators a moment takes."""
+    """The number of annotators who must judge each moment."""
     return await service.readers.run(with_store(service.database, _rule_out))
 
 
 @router.put("/rule", summary="Set how many annotators", responses=BODY_ERRORS)
 async def put_rule(service: ServiceParam, given: RuleIn) -> RuleOut:
-    """Choose between one annotator, TVR-Ranking's rule of two and four, and by how many have judged."""
+    """Set the rule: one annotator, two (four if they disagree, as in TVR-Ranking), or automatic."""
 
     def save(library: Library) -> RuleOut:
         with JudgementStore(service.database, create=True) as store:

@@ -1,4 +1,4 @@
-"""The state of the server and its library, and choosing the encoder of the library."""
+"""Routes for the state of the server and its library, and to choose the library's encoder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from momentseek.server.workers import encoder_name, public_spec
 
 router = APIRouter()
 OFFLINE_MODELS = "offline"
-"""What the offline models that are missing go by, all together."""
+"""The name that stands for all missing offline models."""
 LABELS_NOTE = (
     "knows a thousand labels of things, not actions; momentseek models list shows encoders that understand sentences"
 )
@@ -42,26 +42,26 @@ class EncoderOut(BaseModel):
 
     spec: str
     name: str
-    note: str = Field(description="What to expect of it; usually empty.")
+    note: str = Field(description="A warning about its limits; usually empty.")
 
 
 class LibraryOut(BaseModel):
-    """What the library holds, in numbers."""
+    """The contents of the library, in numbers."""
 
     name: str
     videos: int
     seconds: float
     clips: int
     cues: int
-    heard: int = Field(description="Number of videos without subtitles in which a recogniser listened.")
-    read: int = Field(description="Number of videos in which a reader looked for writing.")
-    lines: int = Field(description="Number of lines that were read.")
-    second_encoder: str = Field(description="The second of the library's two encoders; empty if it has one.")
-    seen: int = Field(description="Number of videos whose pictures it has seen.")
-    unseen: int = Field(description="Number of videos that wait for it.")
-    described: int = Field(description="Number of videos whose scenes a model described.")
-    captions: int = Field(description="Number of scenes that it described.")
-    sounds: int = Field(description="Number of sounds other than speech that were heard.")
+    heard: int = Field(description="Number of videos that were transcribed because they have no subtitles.")
+    read: int = Field(description="Number of videos that were searched for text on screen (OCR).")
+    lines: int = Field(description="Number of lines of text that OCR found.")
+    second_encoder: str = Field(description="The second of the library's two encoders; empty if it has only one.")
+    seen: int = Field(description="Number of videos that the second encoder has encoded.")
+    unseen: int = Field(description="Number of videos that the second encoder has not encoded yet.")
+    described: int = Field(description="Number of videos whose scenes a model has described.")
+    captions: int = Field(description="Number of scenes that the model has described.")
+    sounds: int = Field(description="Number of sounds other than speech that were detected.")
     failures: int
     encoder: EncoderOut
     generation: int = Field(description="A number that changes whenever the content of the library does.")
@@ -72,10 +72,12 @@ class ShardOut(BaseModel):
 
     name: str
     videos: int
-    replicas: int = Field(description="Copies of it that take turns in answering.")
-    answering: int = Field(description="Those that answered just now; with none, searches are incomplete.")
-    nodes: list[str] = Field(description="Where they are on the cluster, by Ray's ids; empty in the server itself.")
-    lag: float | None = Field(description="Seconds until the last of them answered: how long a question waits.")
+    replicas: int = Field(description="Number of copies that share the requests.")
+    answering: int = Field(description="Number of copies that answered just now; if none did, searches are incomplete.")
+    nodes: list[str] = Field(
+        description="Ray's ids of the nodes that they run on; empty if they run in the server itself."
+    )
+    lag: float | None = Field(description="Seconds until the slowest of them answered.")
 
 
 class StatusOut(BaseModel):
@@ -99,7 +101,9 @@ class StatusOut(BaseModel):
     })  # fmt: skip
     library: LibraryOut
     version: str
-    localisers: list[str] = Field(description="Those of a trained model only where one made the library's vectors.")
+    localisers: list[str] = Field(
+        description="Those of a trained model are listed only if it made the library's vectors."
+    )
     localiser: str = Field(description="The default.")
     streams: list[str]
     fusions: list[str]
@@ -109,12 +113,12 @@ class StatusOut(BaseModel):
     )
     rerankers: list[str] = Field(description="Models that can re-rank a search.")
     busy: bool = Field(description="Whether videos are being added.")
-    user: str | None = Field(description="Whose token was sent, where people have tokens of their own.")
+    user: str | None = Field(description="The owner of the token that was sent, if people have their own tokens.")
     changes: bool = Field(description="Whether clients may remove videos and change the encoder.")
     shards: list[ShardOut] = Field(description="The parts of a library in shards; empty if it is in one piece.")
 
 
-@router.get("/status", tags=["library"], summary="What is served")
+@router.get("/status", tags=["library"], summary="Status of the server")
 async def status(service: ServiceParam) -> StatusOut:
     """The library in a few numbers, and what can be chosen when searching."""
     library, shards, localisers, localiser = await service.readers.run(
@@ -138,7 +142,7 @@ async def status(service: ServiceParam) -> StatusOut:
 
 
 def _shards(library: Library, shard_client: ShardClient | None) -> list[ShardOut]:
-    """How the shards of the library are, wherever they are asked."""
+    """The status of the library's shards, in this process or elsewhere."""
     asked = shard_client or library.engine.source
     if not isinstance(asked, ShardClient):
         return []
@@ -152,7 +156,7 @@ def _shards(library: Library, shard_client: ShardClient | None) -> list[ShardOut
 
 
 def _localisers(library: Library) -> tuple[list[str], str]:
-    """The localisers and the default; if a model's copy is lost, searches say so, but the status still answers."""
+    """The localisers and the default. If the copy of a model is lost, searches fail, but the status still answers."""
     try:
         return library.engine.localisers, library.engine.localiser
     except MomentseekError:
@@ -200,7 +204,7 @@ class ChoiceOut(BaseModel):
     name: str
     state: Literal["ready", "absent", "damaged"]
     problem: str = Field(description="What is wrong with it, or why it is absent.")
-    megabytes: float | None = Field(description="What a download takes, as published.")
+    megabytes: float | None = Field(description="Size of the download, as published.")
     licence: str
     good_for: str
     source: str = Field(description="Where it comes from.")
@@ -215,7 +219,7 @@ class EncodersOut(BaseModel):
     changes: bool
     encoders: list[ChoiceOut]
     missing: list[ChoiceOut] = Field(
-        description="Models for searching without a network that are not downloaded; `offline` downloads them all."
+        description="Models for offline use that are not downloaded yet; the name `offline` downloads all of them."
     )
 
 
@@ -227,14 +231,14 @@ class EncoderIn(StrictBody):
         Field(
             max_length=120,
             examples=["hub:siglip2-base"],
-            description="A name of GET /encoders; to download, also `offline`: all that it says is missing.",
+            description="A name from GET /encoders; for a download also `offline`, which means all missing models.",
         ),
     ]
 
 
 @router.get("/encoders", tags=["encoders"], summary="Encoders to choose from")
 async def encoders(service: ServiceParam) -> EncodersOut:
-    """The encoders of pictures that are here or can be downloaded."""
+    """The image encoders that are installed or can be downloaded."""
 
     def read(library: Library) -> EncodersOut:
         used = encoder_name(library)
@@ -271,7 +275,7 @@ async def encoders(service: ServiceParam) -> EncodersOut:
     responses=change_errors(404, 409),
 )
 async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
-    """Start to download an encoder to the server; answers at once. Refused unless the server allows changes."""
+    """Start to download an encoder to the server; answers at once. Needs a server that allows changes."""
     service.check_changes()
     name = given.encoder.removeprefix(HUB_PREFIX)
     if name == OFFLINE_MODELS:
@@ -291,7 +295,7 @@ async def download(service: ServiceParam, given: EncoderIn) -> JobOut:
 async def use(service: ServiceParam, given: EncoderIn) -> JobOut:
     """Start to encode all videos again; searches use the old vectors until all new ones are ready.
 
-    With the library's own two encoders, the second looks at the videos that wait for it.
+    If the library already uses this pair of encoders, only the videos that the second has not encoded yet are encoded.
     """
     service.check_changes()
 
@@ -300,9 +304,9 @@ async def use(service: ServiceParam, given: EncoderIn) -> JobOut:
         if given.encoder not in known:
             raise ApiError(404, f"there is no encoder {given.encoder[:60]!r}; GET /api/v1/encoders lists them")
         if known[given.encoder] != "ready":
-            raise ApiError(409, f"{given.encoder} is not here yet; download it first")
+            raise ApiError(409, f"{given.encoder} is not installed yet; download it first")
         if given.encoder == encoder_name(library) and not _library(library).unseen:
-            raise ApiError(409, f"{given.encoder} has made the library's vectors already")
+            raise ApiError(409, f"{given.encoder} has already made the library's vectors")
 
     await service.listers.run(check)
     return service.jobs.reencode(given.encoder)

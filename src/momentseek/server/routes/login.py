@@ -1,4 +1,4 @@
-"""Logging in and out of the page: the token in a body, a cookie in return."""
+"""Routes to log in with a token, which gives the page a session cookie, and to log out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LoginOut(BaseModel):
 
 @router.post("/login", summary="Enter the token", responses=change_errors(401, 429))
 async def login(request: Request, service: ServiceParam, given: TokenIn, response: Response) -> LoginOut:
-    """Send the token once; the cookie that comes back lets the page use the API for a week.
+    """Log in with the token; the session cookie lets the page use the API for a week.
 
     After too many wrong tokens a client must wait (429), even with the right one.
     """
@@ -44,7 +44,7 @@ async def login(request: Request, service: ServiceParam, given: TokenIn, respons
         sessions.name,
         await anyio.to_thread.run_sync(
             sessions.open, time.time(), given.token
-        ),  # a shared one is written to a database
+        ),  # a shared session is written to a database
         max_age=COOKIE_SECONDS,
         httponly=True,
         samesite="strict",

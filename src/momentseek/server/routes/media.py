@@ -1,4 +1,4 @@
-"""A video's bytes, clips cut from it, previews for browsers, and thumbnails."""
+"""Routes for a video's bytes, clips cut from it, previews for browsers, and thumbnails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from momentseek.server.service import Service, ServiceParam, find_video
 
 router = APIRouter(tags=["media"])
 MAX_CLIP_SECONDS = 1800.0
-"""The longest clip that is cut."""
+"""Longest clip that clients may cut."""
 MEDIA_RESPONSES = {
     **file_responses("The whole file.", "video/*", "audio/*", "application/octet-stream", ranges=True),
     **error_responses(404, 409, 416),
@@ -46,7 +46,7 @@ PICTURE_RESPONSES = {
     **error_responses(404, 409),
 }
 THUMBNAIL_WIDTHS = (160, 320, 640, 960)
-"""Widths that are made, in pixels; others are rounded up, so that few are cached per picture."""
+"""The available widths, in pixels; other widths are rounded up, so that few versions of a picture are cached."""
 CACHE_FOR_GOOD = "private, max-age=31536000, immutable"
 
 
@@ -55,9 +55,9 @@ class ClipIn(StrictBody):
 
     start: Seconds
     end: Seconds
-    exact: Annotated[bool, Field(description="Encode again, exact to the frame; otherwise copy from a key frame.")] = (
-        True
-    )
+    exact: Annotated[
+        bool, Field(description="Encode again, for frame-accurate cuts; otherwise copy from the key frame before.")
+    ] = True
     pad: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False, description="Seconds to add on each side.")] = 0.0
 
     @model_validator(mode="after")
@@ -89,7 +89,7 @@ async def media(request: Request, service: ServiceParam, id: VideoId) -> Respons
 
 
 async def send_video(service: Service, client: str, read: Callable[[Library], tuple[OpenFile, str, str]]) -> Response:
-    """Send the file that ``read`` opens, of its media type and name, unless too many are being sent."""
+    """Send the file that ``read`` opens, with its media type and name; 503 if too many are being sent."""
     limits, streams = service.settings.limits, service.streams
     if streams.total() >= limits.streams or streams[client] >= limits.streams_per_client:
         raise ApiError(503, "too many videos are being sent; try again in a moment", headers={"Retry-After": "2"})
@@ -111,7 +111,7 @@ async def send_video(service: Service, client: str, read: Callable[[Library], tu
 
 @router.post("/videos/{id}/clip", summary="Cut a clip", responses=CLIP_RESPONSES, response_class=Response)
 async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
-    """A part of the video as an MP4 file of its own."""
+    """Cut a part of the video into an MP4 file."""
 
     def make(library: Library) -> tuple[tempfile.TemporaryDirectory[str], OpenFile, str]:
         video = find_video(library, id)
@@ -138,19 +138,19 @@ async def clip(service: ServiceParam, id: VideoId, given: ClipIn) -> Response:
 
 
 class PreviewOut(BaseModel):
-    """How far a preview is."""
+    """The state of a preview."""
 
     state: PreviewState
-    progress: float = Field(ge=0, le=1, description="The share that is done.")
-    error: str = Field(description="Why there will be none; empty unless it failed.")
-    preview: str = Field(description="Where it is once it is ready.")
+    progress: float = Field(ge=0, le=1, description="Share of the work that is done.")
+    error: str = Field(description="Why it failed; empty if it did not.")
+    preview: str = Field(description="The address of the preview, once it is ready.")
 
 
 @router.post("/videos/{id}/preview", summary="Make a preview", responses=change_errors(404, 409))
 async def make_preview(service: ServiceParam, id: VideoId) -> PreviewOut:
-    """Ask for a copy that browsers play (H.264 and AAC, 540 lines at most), for a video of a kind that yours does not.
+    """Request a copy that browsers can play (H.264 and AAC, at most 540 lines), for a video that yours cannot.
 
-    Ask again every second until it is ready: making it stops ten seconds after the last one who asked.
+    Repeat the request every second until it is ready: the work stops ten seconds after the last request.
     """
     video = await service.video(id)
     # 404 for a missing file, 409 for another one
@@ -167,7 +167,7 @@ async def make_preview(service: ServiceParam, id: VideoId) -> PreviewOut:
 @router.head(
     "/videos/{id}/preview",
     name="preview_head",
-    summary="Its size",
+    summary="The size of the preview",
     description="The headers of the preview without its bytes.",
     responses=PREVIEW_RESPONSES,
     response_class=Response,
@@ -193,11 +193,11 @@ class PictureIn(StrictModel):
     w: Annotated[int, Query(ge=16, le=THUMBNAIL_WIDTHS[-1], description="The width in pixels, rounded up.")] = 320
 
 
-@router.get("/videos/{id}/thumbnail", summary="A picture", responses=PICTURE_RESPONSES, response_class=Response)
+@router.get("/videos/{id}/thumbnail", summary="A thumbnail", responses=PICTURE_RESPONSES, response_class=Response)
 async def thumbnail(
     request: Request, service: ServiceParam, id: VideoId, given: Annotated[PictureIn, Query()]
 ) -> Response:
-    """The frame shown at a time, as WebP. A video's id is never used again, so a picture never changes."""
+    """The frame at a time, as WebP. Ids of videos are never reused, so a picture never changes."""
     width = next(w for w in THUMBNAIL_WIDTHS if w >= given.w)
     video = await service.video(id)
     time = min(round(given.t, 1), video.duration)

@@ -1,4 +1,4 @@
-"""Search by a query, by a moment or by a picture; and the curve of a query along one video."""
+"""Routes to search by a query, a moment or a picture; and the curve of a query along one video."""
 
 from __future__ import annotations
 
@@ -57,37 +57,40 @@ from momentseek.server.service import Service, ServiceParam, find_video
 
 router = APIRouter(tags=["search"])
 MAX_PICTURE_CHARACTERS = 60_000
-"""Of a picture in base64: what fits into a body; a JPEG with a longer side of 400 pixels does."""
+"""Largest picture in base64 that fits into a body, such as a JPEG with a longer side of 400 pixels."""
 MAX_VIDEO_HITS = 50
-"""Hits of one video that are given."""
+"""Largest number of hits in one video."""
 
 
 class UnderstandingOut(BaseModel):
-    """What the encoders of pictures make of a query's words."""
+    """What the image encoders recognise in a query."""
 
-    encoders: list[str] = Field(description="Names of the encoders that were asked.")
-    labels: list[str] = Field(description="Nouns that stand for labels of a classifier.")
-    words: list[str] = Field(description="Words and names that have a vector of their own.")
-    guessed: list[str] = Field(description="Words that are read by words like them.")
-    unknown: list[str] = Field(description="Words that mean nothing.")
-    suggestions: dict[str, str] = Field(description="For unknown words, a known one that is spelt nearly so.")
-    missing: list[str] = Field([], description="Models that are not downloaded, without which words are read worse.")
+    encoders: list[str] = Field(description="Names of the encoders.")
+    labels: list[str] = Field(description="Nouns that are labels of a classifier.")
+    words: list[str] = Field(description="Words and names that have their own vector.")
+    guessed: list[str] = Field(description="Words that are approximated by similar words.")
+    unknown: list[str] = Field(description="Words that no encoder knows.")
+    suggestions: dict[str, str] = Field(description="Unknown word → a known word with a similar spelling.")
+    missing: list[str] = Field([], description="Models that are not downloaded, and would understand words better.")
 
 
 class SearchOut(BaseModel):
     """One page of hits, best match first."""
 
     query: str = Field(description="The query as it was understood.")
-    took_seconds: float = Field(description="Seconds of searching.")
+    took_seconds: float = Field(description="Duration of the search in seconds.")
     took: float = Field(
-        description="Milliseconds of searching; use `took_seconds`.", json_schema_extra={"deprecated": True}
+        description="Duration of the search in milliseconds; use `took_seconds`.",
+        json_schema_extra={"deprecated": True},
     )
-    total: int = Field(description="Hits known so far: up to the end of this page, and one more if there are more.")
+    total: int = Field(
+        description="Number of hits known so far: up to the end of this page, plus one if there are more."
+    )
     more: bool = Field(description="Whether there is another page.")
-    hidden: int = Field(description="Number of weak hits that `all` would add, on whatever page; 20 means 20 or more.")
+    hidden: int = Field(description="Number of weak hits that `all` would add to the search; 20 means 20 or more.")
     note: str = Field(description="What a person should know about the answer; usually empty.")
-    unfamiliar: list[str] = Field(description="Words at which the encoders of pictures can only guess.")
-    understood: UnderstandingOut = Field(description="What the encoders of pictures make of the query's words.")
+    unfamiliar: list[str] = Field(description="Words that the image encoders can only guess.")
+    understood: UnderstandingOut = Field(description="What the image encoders recognise in the query.")
     complete: bool = Field(True, description="Whether all of the library was searched.")
     missing: list[str] = Field([], description="Shards of the library that did not answer.")
     hits: list[HitOut]
@@ -138,7 +141,7 @@ def search_out(results: Results, asked: SearchIn | ExampleIn) -> SearchOut:
 
 
 class LikeIn(ExampleIn):
-    """A moment, and how to answer."""
+    """A moment, and how to search for similar ones."""
 
     moment: Annotated[
         str, Field(pattern=MOMENT_ID_PATTERN, description="A hit's `moment`.", examples=["7:4.500-9.000"])
@@ -146,7 +149,7 @@ class LikeIn(ExampleIn):
 
 
 class UploadedPictureIn(ExampleIn):
-    """A picture, and how to answer."""
+    """A picture, and how to search for similar moments."""
 
     model_config = ConfigDict(strict=True)
 
@@ -162,7 +165,7 @@ class UploadedPictureIn(ExampleIn):
 
 @router.get("/search/like", summary="More like this", responses=error_responses(404))
 async def search_like(service: ServiceParam, asked: Annotated[LikeIn, InQuery()]) -> SearchOut:
-    """The moments that look like a moment, which is not among them."""
+    """The moments that look most like a given moment, without that moment itself."""
     number, start, end = parse_moment_id(asked.moment)
 
     def work(library: Library) -> SearchOut:
@@ -184,11 +187,11 @@ async def search_like(service: ServiceParam, asked: Annotated[LikeIn, InQuery()]
 
 @router.post("/search/picture", summary="Search by a picture", responses=BODY_ERRORS)
 async def search_picture(service: ServiceParam, asked: UploadedPictureIn) -> SearchOut:
-    """The moments that look like a picture, which is looked at and not kept."""
+    """The moments that look most like a picture. The picture is not stored."""
     try:
         picture = base64.b64decode(asked.picture, validate=True)
     except (binascii.Error, ValueError):
-        raise ApiError(422, "the picture is not in base64; encode its bytes so") from None
+        raise ApiError(422, "the picture is not valid base64; encode its bytes in base64") from None
 
     def work(library: Library) -> SearchOut:
         results = library.search_picture(
@@ -255,7 +258,7 @@ def query_curves(library: Library, video: Video, query: Query, asked: CurveIn) -
 
     Vision is the score of each clip's picture. Speech is how much of the query is said during each clip, from 0 to 1:
     the share of its words, or the similarity of meaning if that is higher. Text is the share of its words that is
-    written in the picture, and described the share that a model says of the scene.
+    written on screen, and described the share that occurs in a model's description of the scene.
     """
     chosen = parse_streams(asked.streams)
     edges = clip_edges(video, library.store.clip_seconds)
@@ -348,4 +351,4 @@ def _exact_glob(name: str) -> str:
     'a[[]1].mp4*'
     """
     escaped = "".join(f"[{c}]" if c in "*?[" else c for c in name)
-    return escaped + "*"  # a star makes it a glob; other names that it matches are left out by id
+    return escaped + "*"  # the star makes it a glob; hits with other names that it matches are dropped by their ids

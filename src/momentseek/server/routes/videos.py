@@ -1,4 +1,4 @@
-"""The library's videos, what is said, written and described in them, and moments by id."""
+"""Routes for the library's videos, their cues, text on screen and descriptions, and moments by id."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from momentseek.server.service import ServiceParam, find_video
 
 router = APIRouter(tags=["videos"])
 MAX_CUE_LETTERS = 2000
-"""Longest text of a correction."""
+"""Longest text of a correction, in characters."""
 MOMENT_ID_PATTERN = r"^([1-9][0-9]{0,14}):([0-9]{1,7}\.[0-9]{3})-([0-9]{1,7}\.[0-9]{3})$"
 ROUNDING_SECONDS = 0.001
-"""How far, through rounding, the end in an id may lie after the end of the video."""
+"""How far the end in an id may lie after the end of the video, because of rounding."""
 MomentId = Annotated[
     str, InPath(pattern=MOMENT_ID_PATTERN, description="A hit's `moment`.", examples=["7:4.500-9.000"])
 ]
@@ -76,7 +76,7 @@ class VideoDetailsOut(VideoOut):
 
 
 class LinesOut(BaseModel):
-    """What a machine read in the pictures of a video, in order."""
+    """The text that OCR found in a video, in order."""
 
     model_config = example({
         "lines": [
@@ -85,11 +85,11 @@ class LinesOut(BaseModel):
         "read_by": "ppocr-small",
     })  # fmt: skip
     lines: list[WrittenLineOut]
-    read_by: str | None = Field(description="What read them; null if nobody has looked, or not to the end.")
+    read_by: str | None = Field(description="The OCR model; null if the video was not read, or not to its end.")
 
 
 class DescribedOut(BaseModel):
-    """What a model says of the scenes of a video, in order."""
+    """A model's descriptions of the scenes of a video, in order."""
 
     model_config = example({
         "scenes": [
@@ -98,7 +98,7 @@ class DescribedOut(BaseModel):
         "described_by": "mmt 1f2e3d4c",
     })  # fmt: skip
     scenes: list[DescribedSceneOut]
-    described_by: str | None = Field(description="The model; null if none was asked.")
+    described_by: str | None = Field(description="The model; null if the video was not described.")
 
 
 @router.get("/videos", summary="List videos")
@@ -125,7 +125,7 @@ async def video(service: ServiceParam, id: VideoId) -> VideoDetailsOut:
 
 @router.delete("/videos/{id}", summary="Remove a video", responses=change_errors(404, 409))
 async def remove_video(service: ServiceParam, id: VideoId) -> VideoOut:
-    """Take a video out of the library; its file stays where it is. Refused unless the server allows changes."""
+    """Remove a video from the library; the file itself is not deleted. Needs a server that allows changes."""
     service.check_changes()
 
     def remove(library: Library) -> VideoOut:
@@ -137,9 +137,9 @@ async def remove_video(service: ServiceParam, id: VideoId) -> VideoOut:
     return await service.readers.run(remove)
 
 
-@router.get("/videos/{id}/described", summary="What a model says of a video", responses=error_responses(404))
+@router.get("/videos/{id}/described", summary="A model's descriptions of a video", responses=error_responses(404))
 async def scenes_of_video(service: ServiceParam, id: VideoId) -> DescribedOut:
-    """What a model says of the scenes of a video, as far as they were described; never what is said in it."""
+    """A model's descriptions of the scenes of a video, as far as they exist; never what is said in it."""
 
     def read(library: Library) -> DescribedOut:
         find_video(library, id)
@@ -152,9 +152,9 @@ async def scenes_of_video(service: ServiceParam, id: VideoId) -> DescribedOut:
     return await service.readers.run(read)
 
 
-@router.get("/videos/{id}/lines", summary="What is written in a video", responses=error_responses(404))
+@router.get("/videos/{id}/lines", summary="Text on screen of a video", responses=error_responses(404))
 async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
-    """What a machine read in the pictures of a video, with times and places; never what is said."""
+    """The text that OCR found in a video, with times and boxes; never what is said."""
 
     def read(library: Library) -> LinesOut:
         find_video(library, id)
@@ -167,7 +167,7 @@ async def lines(service: ServiceParam, id: VideoId) -> LinesOut:
 
 
 class SpokenWordOut(BaseModel):
-    """A word that a recogniser heard, with its times in seconds."""
+    """A word of an automatic transcript, with its times in seconds."""
 
     start: float
     end: float
@@ -181,8 +181,8 @@ class CueOut(BaseModel):
     end: float
     text: str
     language: str | None
-    words: list[SpokenWordOut] = Field(description="The words one by one, where a recogniser heard them.")
-    edited: bool = Field(description="Whether a person corrected what a recogniser heard.")
+    words: list[SpokenWordOut] = Field(description="The words with their times, if a recogniser transcribed them.")
+    edited: bool = Field(description="Whether a person corrected the recogniser's text.")
 
 
 class CuesOut(BaseModel):
@@ -198,15 +198,15 @@ class CuesOut(BaseModel):
         "heard_by": None,
     })  # fmt: skip
     cues: list[CueOut]
-    heard_by: str | None = Field(description="The recogniser that heard the words; null if they are subtitles.")
+    heard_by: str | None = Field(description="The speech recogniser; null if the cues are subtitles.")
 
 
 class CueEditIn(StrictBody):
-    """A correction of one cue that a recogniser heard."""
+    """A correction of one cue of an automatic transcript."""
 
     model_config = example({"start": 1.0, "end": 2.5, "was": "Any body hum?", "text": "Anybody home?"})
-    start: Seconds = Field(description="Start of the cue, as it was given.")
-    end: Seconds = Field(description="End of the cue, as it was given.")
+    start: Seconds = Field(description="Start of the cue, as GET gave it.")
+    end: Seconds = Field(description="End of the cue, as GET gave it.")
     was: str = Field(max_length=MAX_CUE_LETTERS, description="The text that is corrected; refused if it has changed.")
     text: Annotated[str, Field(max_length=MAX_CUE_LETTERS)] = Field(
         description="What is said; empty if nothing is, which removes the cue."
@@ -215,7 +215,7 @@ class CueEditIn(StrictBody):
 
 @router.get("/videos/{id}/cues", summary="The cues of a video", responses=error_responses(404))
 async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
-    """The transcript of a video: its subtitles, or what a recogniser heard, in order."""
+    """The transcript of a video, in order: its subtitles, or else an automatic transcript."""
 
     def read(library: Library) -> CuesOut:
         find_video(library, id)
@@ -226,9 +226,9 @@ async def cues(service: ServiceParam, id: VideoId) -> CuesOut:
 
 @router.put("/videos/{id}/cues", summary="Correct a cue", responses=change_errors(403, 404, 409))
 async def edit_cue(service: ServiceParam, id: VideoId, given: CueEditIn) -> CuesOut:
-    """Correct a cue that a recogniser heard; its times stay, and so does the correction if it is transcribed again.
+    """Correct a cue of an automatic transcript; its times stay, and the correction survives another transcription.
 
-    Refused for subtitles, for a cue that has changed since, and unless the server allows changes.
+    Refused for subtitles, for a cue that has changed since, and if the server does not allow changes.
     """
     service.check_changes()
 
@@ -283,17 +283,17 @@ class MomentOut(BaseModel):
     duration: float = Field(description="Length of the whole video in seconds.")
     rate: str = Field(description="Frames per second of the video, as a fraction.")
     said: list[SaidCueOut]
-    written: list[WrittenLineOut] = Field(description="What a machine read in the picture.")
-    described: list[DescribedSceneOut] = Field(description="What a model says of the scenes.")
+    written: list[WrittenLineOut] = Field(description="Text that OCR found on screen.")
+    described: list[DescribedSceneOut] = Field(description="A model's descriptions of the scenes.")
     heard: list[HeardSoundOut] = Field(description="Sounds other than speech.")
     thumbnail: str = Field(description="A picture of the middle of the moment.")
-    media: str = Field(description="The video with the moment as its fragment, so that a player plays just that.")
+    media: str = Field(description="The video with the moment as its fragment, so that a player plays just the moment.")
     page: str = Field(description="The address of the web page that shows it.")
 
 
 @router.get("/moments/{id}", summary="One moment", responses=error_responses(404))
 async def moment(service: ServiceParam, id: MomentId) -> MomentOut:
-    """A moment that a search gave, or any other part of a video."""
+    """A moment that a search returned, or any other part of a video."""
     number, start, end = parse_moment_id(id)
 
     def read(library: Library) -> MomentOut:

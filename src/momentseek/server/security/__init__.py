@@ -1,1 +1,1 @@
-"""ASGI middlewares and sessions: what stands between the network and the application."""
+"""ASGI middlewares and sessions, which protect the application from the network."""

@@ -1,4 +1,4 @@
-"""ASGI middlewares, each with one duty: hosts and origins, bodies, security headers, unexpected exceptions."""
+"""ASGI middlewares: they check hosts and origins, read bodies, add security headers and catch exceptions."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class ClientGoneError(Exception):
 class BodyMiddleware:
     """Reads the whole body of a request within limits of size and time, then passes it on.
 
-    A request that changes something must come as ``application/json``, which another site's form cannot send, or,
-    without a body, from our own page: browsers then send the origin, which has been checked before.
+    A request that changes something must be ``application/json``, which a form on another site cannot send. Without a
+    body it must come from our own page: browsers then send the origin, which has already been checked.
     """
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
@@ -131,8 +131,8 @@ def check_media_type(headers: Headers) -> None:
 class FaultMiddleware:
     """Catches exceptions that nothing else caught, and refuses WebSockets.
 
-    The log gets the kind of the exception and where it arose, but no message, query or header: these may contain what
-    somebody searched for.
+    The log gets the type of the exception and where it was raised, but no message, query or header, because these may
+    contain what somebody searched for.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -154,7 +154,7 @@ class FaultMiddleware:
 
         try:
             await self.app(scope, receive, watch)
-        except (ApiError, LibraryError) as e:  # the latter where users or sessions cannot be read
+        except (ApiError, LibraryError) as e:  # LibraryError: users or sessions cannot be read
             if not started:
                 await api_error(e).response()(scope, receive, send)
         except Exception as e:
@@ -244,7 +244,7 @@ def check_origin(headers: Headers) -> None:
 
 
 def check_site(method: str, headers: Headers) -> None:
-    """Refuse a request that the browser says another site made, unless a person followed a link."""
+    """Refuse a request that, according to the browser, another site made, unless a person followed a link."""
     site = headers.get("sec-fetch-site", "none").lower()
     if site in ("none", "same-origin"):
         return
@@ -254,7 +254,7 @@ def check_site(method: str, headers: Headers) -> None:
 
 
 def _is_address(name: str) -> bool:
-    """Whether a host is an IP address, which cannot be rebound."""
+    """Whether a host is an IP address, which DNS rebinding cannot fake."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -1,7 +1,7 @@
 """Access control: a token in a header for programs, a session with a cookie for the page.
 
-Clients are known by their addresses, and may try few wrong tokens. Sessions are kept in this process, or in a database
-that several servers share.
+Clients are identified by their addresses, and may only try a few wrong tokens. Sessions are kept in this process, or in
+a database that several servers share.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from momentseek.server.security.users import ANYBODY, CALLER, Users
 from momentseek.server.settings import ServerSettings
 
 IPV6_NETWORK_BITS = 64
-"""A home has at least that many IPv6 addresses, so a network of them counts as one client."""
+"""Prefix length of an IPv6 network that counts as one client, because one home usually has a whole /64."""
 WINDOW_SECONDS = 60.0
-"""How long a wrong try counts."""
+"""How long a wrong token counts."""
 MAX_WRONG_PER_CLIENT = 5
 MAX_WRONG_IN_TOTAL = 50
-"""Wrong tries of one client, and of all clients together: an attacker may have many addresses."""
+"""Limits on wrong tokens, of one client and of all together, because an attacker may have many addresses."""
 MAX_KNOWN_CLIENTS = 1000
-"""Clients that are remembered because they had the right token."""
+"""Largest number of clients remembered for having sent the right token."""
 MAX_SESSIONS = 1000
-"""Sessions that may be open; a new one then ends the oldest."""
+"""Largest number of open sessions; a further one ends the oldest."""
 TABLES = MetaData()
 SESSIONS = Table("sessions", TABLES, Column("key", Text, primary_key=True), Column("until", Double, nullable=False))
 COOKIE_SECONDS = 7 * 24 * 3600
@@ -70,9 +70,9 @@ def client_name(host: str) -> str:
 
 
 class Throttle:
-    """Remembers wrong tries for a while, and says which clients must wait. Right tries are not counted.
+    """Counts recent wrong tokens, and says which clients must wait.
 
-    A client that once had the right token answers for its own tries only, so that strangers cannot lock it out.
+    For a client that has once sent the right token only its own tries count, so that strangers cannot lock it out.
 
     >>> tries = Throttle()
     >>> for second in range(5):
@@ -83,7 +83,7 @@ class Throttle:
 
     def __init__(self) -> None:
         self._wrong: deque[tuple[float, str]] = deque()
-        """Time and client, oldest first; a client that must wait adds nothing, so there are never many."""
+        """Time and client of wrong tokens, oldest first; a client that must wait adds none, so the list stays short."""
         self._known: dict[str, None] = {}
 
     def seconds_to_wait(self, client: str, now: float) -> int:
@@ -116,7 +116,7 @@ class SessionStore(Protocol):
     """Knows which sessions are open, by a digest of their cookies."""
 
     def add(self, key: str, end: float, now: float) -> None:
-        """Keep a session until its end, in seconds since 1970; forget those that have ended."""
+        """Store a session until its end, in seconds since 1970; delete those that have ended."""
         ...
 
     def end_of(self, key: str) -> float:
@@ -124,7 +124,7 @@ class SessionStore(Protocol):
         ...
 
     def drop(self, key: str) -> None:
-        """Forget a session."""
+        """Delete a session."""
         ...
 
 
@@ -145,7 +145,7 @@ class MemorySessions:
         """Digest of a session's id → when it ends; oldest first."""
 
     def add(self, key: str, end: float, now: float) -> None:
-        """Keep a session until its end; forget those that have ended, and the oldest if there are too many."""
+        """Store a session until its end; delete those that have ended, and the oldest if there are too many."""
         for old in [old for old, until in self._ends.items() if until <= now]:
             del self._ends[old]
         while len(self._ends) >= MAX_SESSIONS:
@@ -157,12 +157,12 @@ class MemorySessions:
         return self._ends.get(key, 0.0)
 
     def drop(self, key: str) -> None:
-        """Forget a session."""
+        """Delete a session."""
         self._ends.pop(key, None)
 
 
 class _SessionDatabase(ServerDatabase):
-    """The open database of sessions; a key is a digest, so that reading the table gives nobody a cookie."""
+    """The open database of sessions; keys are digests, so that nobody can read a cookie from the table."""
 
     name, contents, migrations = "sessions", "sessions", (TABLES.create_all,)
 
@@ -174,7 +174,7 @@ class SharedSessions:
         self._location = location
 
     def add(self, key: str, end: float, now: float) -> None:
-        """Keep a session until its end; forget those that have ended, and the oldest if there are too many."""
+        """Store a session until its end; delete those that have ended, and the oldest if there are too many."""
         newest = select(SESSIONS.c.key).order_by(SESSIONS.c.until.desc()).limit(MAX_SESSIONS - 1)
         with _SessionDatabase(self._location, create=True) as database, database.changes():
             database.run(delete(SESSIONS).where(SESSIONS.c.until <= now))
@@ -188,21 +188,21 @@ class SharedSessions:
         return float(rows[0][0]) if rows else 0.0
 
     def drop(self, key: str) -> None:
-        """Forget a session."""
+        """Delete a session."""
         with _SessionDatabase(self._location, create=True) as database, database.changes():
             database.run(delete(SESSIONS).where(SESSIONS.c.key == key))
 
 
 def open_sessions(location: DatabaseLocation) -> SessionStore:
-    """Where a server keeps its sessions."""
+    """Open the sessions of a server: in memory, or in a shared database."""
     return MemorySessions() if location.address is None else SharedSessions(location)
 
 
 class TokenMiddleware:
     """Requires the token, if there is one, for everything below ``/api/``; refuses secrets in addresses.
 
-    What an address says is compared with the token only for those who have it: to anybody else the answer would tell
-    whether one of the thousands of guesses that fit into an address is right.
+    Addresses are checked for the token only in requests that carry it. Otherwise the answer would reveal whether one of
+    the thousands of guesses that fit into an address is right.
     """
 
     def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
@@ -254,15 +254,15 @@ class Sessions:
         self.token = settings.token
         self._users = users
         self.shared = settings.database is not None
-        """Whether other servers know the sessions too; then asking for one may take a while."""
+        """Whether servers share the sessions in a database, so that looking one up may take a while."""
         self.name = "momentseek" if self.shared else f"momentseek-{settings.port}"
         self.tries = Throttle()
         self._kept = kept or MemorySessions()
 
     def admit(self, headers: Headers, client: str) -> str | Literal[False] | None:
-        """Who sent a request, by a token or the cookie of an open session; False if it carries neither.
+        """The sender of a request, by its token or session cookie; False if it has neither but needs one.
 
-        Answers 429 after too many wrong tokens. See `CALLER` for the names.
+        Answers 429 after too many wrong tokens. ``CALLER`` explains the values.
         """
         nobody = None if self.has_users else ANYBODY
         given = headers.get("authorization")
@@ -279,7 +279,7 @@ class Sessions:
 
     @property
     def has_users(self) -> bool:
-        """Whether people have tokens of their own."""
+        """Whether people have their own tokens."""
         return bool(self._names())
 
     @property
@@ -298,7 +298,7 @@ class Sessions:
         return _cookies("; ".join(headers.getlist("cookie")), self.name)
 
     def try_token(self, token: str, client: str, now: float) -> bool:
-        """Whether a client's token is right; 429, whatever the token, if the client must wait."""
+        """Whether a client's token is right; answers 429, whatever the token, if the client must wait."""
         if seconds := self.tries.seconds_to_wait(client, now):
             raise ApiError(
                 429, f"too many wrong tokens; try again in {seconds} s", headers={"Retry-After": str(seconds)}
@@ -326,7 +326,7 @@ class Sessions:
         return cookie
 
     def is_open(self, cookie: str, now: float) -> bool:
-        """Whether a cookie belongs to an open session; looked up by digest, so that timing tells nothing of ids."""
+        """Whether a cookie's session is open; looked up by digest, so that timing reveals nothing about ids."""
         return now < self._kept.end_of(self._key(cookie))
 
     def end(self, cookies: Iterable[str]) -> None:
@@ -335,7 +335,7 @@ class Sessions:
             self._kept.drop(self._key(cookie))
 
     def _key(self, cookie: str) -> str:
-        """What is kept of a session; it depends on the token, so that a new token ends the sessions of the old one."""
+        """The stored key of a session; it depends on the token, so that a new token ends all sessions of the old."""
         return hmac.new((self.token or "").encode(), cookie.encode("utf-8", "replace"), "sha256").hexdigest()
 
     def token_in(self, *texts: str) -> bool:
@@ -344,7 +344,7 @@ class Sessions:
 
 
 def _user_of(cookie: str) -> str | None:
-    """The user whom a cookie names; only a cookie that is kept as a whole counts.
+    """The user whom a cookie names. The caller must have checked that the session is open.
 
     >>> _user_of("abc.616e6e"), _user_of("abc")
     ('ann', None)
@@ -365,7 +365,7 @@ def _digest(text: str) -> bytes:
 
 
 def _cookies(header: str, name: str) -> list[str]:
-    """Every value of a cookie in a header, which may hold malformed cookies of other programs on the same host.
+    """All values of a cookie in a header, which may also hold malformed cookies of other programs on this host.
 
     >>> _cookies('odd"{one}; é; a=1;b = 2; a=3', "a")
     ['1', '3']

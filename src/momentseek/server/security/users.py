@@ -1,7 +1,7 @@
-"""People with tokens of their own: who a request comes from, and under which name it may judge and keep.
+"""Users with their own tokens: who sent a request, and under which name it may judge and save bookmarks.
 
-Without users everything is as simple as the shared token, or none: names are taken as they are given. With at least
-one user, a name belongs to who has its token.
+Without users there is only the shared token, or none, and names are not checked. With at least one user, a name can
+only be used with its own token.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from momentseek.server.errors import ApiError
 
 MAX_NAME_CHARACTERS = 64
 FRESH_SECONDS = 2.0
-"""How long a list of users counts before it is read again."""
+"""How long the list of users is cached."""
 ANYBODY: Final = ""
-"""The caller where there are no users: nobody checks names."""
+"""The caller if there are no users; names are not checked then."""
 TABLES = MetaData()
 USERS = Table(
     "users",
@@ -33,7 +33,7 @@ USERS = Table(
     Column("since", Double, nullable=False),
 )
 CALLER: ContextVar[str | None] = ContextVar("caller", default=ANYBODY)
-"""The user that sent the present request; None for a request with the shared token, or none, where there are users."""
+"""The user who sent the current request; None if there are users but the request has no user's token."""
 
 
 def normalise_name(given: str) -> str:
@@ -57,21 +57,21 @@ def own_name(given: str) -> str:
     name, caller = normalise_name(given), CALLER.get()
     if caller is None:
         raise ApiError(
-            403, "people judge and keep with a token of their own here; ask for one (serve users add)", code="no_name"
+            403, "judging and saving need your own token on this server; ask for one (serve users add)", code="no_name"
         )
     if caller not in (ANYBODY, name):
-        raise ApiError(403, f"your token is {caller}'s, so give that name", code="wrong_name")
+        raise ApiError(403, f"your token belongs to {caller}, so give that name", code="wrong_name")
     return name
 
 
 class _UserDatabase(ServerDatabase):
-    """The open database of users; a token is kept as a digest, so that reading the table lets nobody in."""
+    """The open database of users; tokens are stored as digests, so that reading the table gives nobody access."""
 
     name, contents, migrations = "users", "users", (TABLES.create_all,)
 
 
 class Users:
-    """The users of a server; what is asked often is read now and then."""
+    """The users of a server; the list is cached for a moment."""
 
     def __init__(self, location: DatabaseLocation) -> None:
         self._location = location
@@ -80,7 +80,7 @@ class Users:
         self._read_at = 0.0
 
     def names(self) -> dict[str, str]:
-        """Digest of a token → its owner, as they were a moment ago, or when the database could last be read."""
+        """Digest of a token → its owner, cached for a moment, or since the database could last be read."""
         if self._names is None or time.monotonic() - self._read_at >= FRESH_SECONDS:
             try:
                 with _UserDatabase(self._location) as database:
@@ -92,16 +92,16 @@ class Users:
         return self._names
 
     def owner(self, token: str) -> str | None:
-        """Whose token this is; None if it is nobody's. Looked up by digest, so that timing tells nothing of tokens."""
+        """The owner of a token, or None. Looked up by digest, so that timing reveals nothing about tokens."""
         return self.names().get(digest_of(token))
 
     def list(self) -> list[tuple[str, float]]:
-        """Names, and since when each has their token (seconds since 1970)."""
+        """The names of all users, and when each got their token (seconds since 1970)."""
         with _UserDatabase(self._location) as database:
             return [(name, since) for name, _, since in database.rows(select(USERS).order_by(USERS.c.name))]
 
     def add(self, name: str) -> str:
-        """Add a user, or give one another token; returns the token, which is kept nowhere."""
+        """Add a user, or replace a user's token; returns the token, which is not stored."""
         try:
             own = normalise_name(name)
         except ValueError as e:
@@ -113,12 +113,12 @@ class Users:
         return token
 
     def remove(self, name: str) -> None:
-        """Take a user's token away; what they said stays under their name."""
+        """Remove a user and their token; their judgements and bookmarks stay under their name."""
         with _UserDatabase(self._location, create=True) as database, database.changes():
             if not database.run(delete(USERS).where(USERS.c.name == normalise_name(name))).rowcount:
                 raise MomentseekError(f"there is no user {name!r}; `momentseek serve users list` shows them")
 
 
 def digest_of(token: str) -> str:
-    """What is kept of a token; tokens are random, so a plain hash is enough."""
+    """The digest that is stored of a token; tokens are random, so a plain hash is enough."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,5 @@
-// The address says what is shown, so that a link reopens it: #q=… · #v=7&t=3,9&q=… · #like=7:3.000-9.000 · #library · #saved · #judge · #compare
+// The address holds what is shown, so that a link opens it again: #q=… · #v=7&t=3,9&q=… · #like=7:3.000-9.000 ·
+// #library · #saved · #judge · #compare
 
 import { exact } from "./format.js";
 
@@ -16,17 +17,17 @@ export function parse(fragment) {
   return {
     view,
     query: given.get("q") ?? "",
-    like: given.get("like") ?? "", // the moment that others should look like
-    picture: given.has("picture"), // a search by a picture, which no address can hold
+    like: given.get("like") ?? "", // the moment to find similar ones to
+    picture: given.has("picture"), // a search by a picture; the address cannot hold the picture itself
     video: Number(given.get("v")) || 0,
     span: timed ? [exact(start), exact(end)] : null,
     params: given,
-    // how to search, or how a moment was found, which its curve depends on
+    // how to search; or how a moment was found, because its curve depends on that
     settings: Object.fromEntries(SETTINGS.map((name) => [name, given.get(name) ?? ""])),
   };
 }
 
-/** Where a moment is; how it was found is part of it if that was not as usual. */
+/** The address of a moment, with the settings of the search that found it unless they are the defaults. */
 export function momentLink(video, span, query, settings = {}) {
   const time = span ? `&t=${exact(span[0])},${exact(span[1])}` : "";
   if (!query) return `#v=${video}${time}`;
@@ -34,14 +35,14 @@ export function momentLink(video, span, query, settings = {}) {
   return `#v=${video}${time}&q=${encodeURIComponent(query)}${how.join("")}`;
 }
 
-/** Where a search is; settings other than the usual ones are part of it. */
+/** The address of a search, with the settings that are not defaults. */
 export function searchLink(query, settings = {}) {
   const given = new URLSearchParams(query ? { q: query } : {});
   for (const [name, value] of Object.entries(settings)) if (value) given.set(name, value);
   return `#${given}`;
 }
 
-/** Change the address without a step in the browser's history. */
+/** Change the address without adding to the browser's history. */
 export function replace(fragment) {
   history.replaceState(history.state, "", location.pathname + fragment);
 }

@@ -1,14 +1,14 @@
-// Talking to the server: JSON in and out, one kind of error, and the token when the server asks for it.
+// Requests to the server: JSON in and out, one kind of error, and the token when the server asks for it.
 
 const API = "/api/v1";
 let askForToken = null;
 
-/** Ask with this function for the token, when the server wants it; what was refused is then sent again. */
+/** Set the function that asks the user for the token; a refused request is then sent again. */
 export function askWith(ask) {
   askForToken = ask;
 }
 
-/** A refusal of the server, in its own words. */
+/** An error that the server answered, with its message. */
 export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
@@ -55,7 +55,7 @@ export const get = async (path, params, signal) => (await send(address(path, par
 /** POST, PUT or DELETE with JSON, as JSON. */
 export const change = async (method, path, body, params) => (await send(address(path, params), withBody(method, body))).json();
 
-/** POST JSON, or GET with parameters; receive a file: its bytes and its name. */
+/** POST JSON, or GET with parameters; returns a file: its bytes and its name. */
 export async function file(path, body, params) {
   const answer = await send(address(path, params), body ? withBody("POST", body) : {});
   return { blob: await answer.blob(), name: nameOf(answer.headers.get("Content-Disposition")) };
@@ -70,19 +70,19 @@ function nameOf(disposition) {
 /** The address of a file that the browser itself fetches. */
 export const link = address;
 
-/** Give the token; the cookie that comes back is the page's key. Says whether a token was needed at all. */
+/** Log in with the token; the server sets a session cookie. Returns whether a token was needed at all. */
 export const login = async (token) => (await (await send("/login", withBody("POST", { token }))).json()).needed;
 
-/** Give the cookie back. */
+/** End the session and delete its cookie. */
 export const logout = () => send("/logout", withBody("POST"));
 
 let cachedStatus = null;
 const waiting = [];
 
-/** Call this with the status whenever it has been asked for. */
+/** Register a callback that gets the status each time it has been loaded. */
 export const whenKnown = (call) => waiting.push(call);
 
-/** What is served and what can be chosen; asked once. */
+/** The status of the server: its library, and the choices for a search; loaded once. */
 export function status(again = false) {
   if (!cachedStatus || again) {
     cachedStatus = get("/status");

@@ -21,7 +21,7 @@ let current = null;
 let lastSearch = "";
 let origin = null; // the view from which the player was opened
 
-/** Go to an address of the page, as a link would. */
+/** Navigate to an address of the page, as a link does. */
 function go(fragment) {
   location.hash = fragment;
 }
@@ -55,7 +55,7 @@ async function show() {
       const here = link.dataset.view === (asked.view === "player" ? "search" : asked.view);
       if (here) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
-      // from elsewhere, back to the search as it was left
+      // from another view, the link returns to the last search
       if (link.dataset.view === "search") link.href = asked.view === "search" ? "#" : lastSearch || "#";
     }
   }
@@ -71,7 +71,7 @@ async function show() {
   if (before && before !== asked.view) announce(view.title());
 }
 
-/** Put the eyes and the focus where they belong: back on the result one came from, or at the view's beginning. */
+/** Set scroll position and focus: back on the result that was opened, or at the beginning of the view. */
 function arrive(before, asked, view) {
   const returning = before === "player" && asked.view === origin;
   scrollTo(0, returning ? (scrolls[origin] ?? 0) : 0);

@@ -1,4 +1,4 @@
-// What somebody keeps: favourite moments and saved searches, on the server under their name.
+// Bookmarks: favourite moments and saved searches, stored on the server under a person's name.
 
 import { momentLink, searchLink } from "./address.js";
 import * as api from "./api.js";
@@ -6,7 +6,7 @@ import { actionButton, announce, h, menu, notify, setChildren } from "./dom.js";
 import { clock, count } from "./format.js";
 import { setting } from "./history.js";
 
-/** Whose things: the name that is used for judging too; whoever gives none is "me". */
+/** The owner of the bookmarks: the name that is also used for judging, or "me" if none was given. */
 const person = () => setting("annotator").trim() || "me";
 api.whenKnown(({ user }) => user && setting("annotator", user));
 
@@ -22,14 +22,14 @@ function update(found) {
   for (const callback of listeners) callback();
 }
 
-/** Ask once for each person. */
+/** Load the bookmarks, once per person. */
 async function load() {
   if (owner !== person()) update(await api.get("/shelf", { person: person() }));
 }
 
 const sameMoment = (moment) => bookmarks.favourites.find((one) => one.moment === moment);
 
-/** A button that keeps a moment, or forgets it; `moment()` and `query()` are asked when it is shown and pressed. */
+/** A button that saves a moment or removes it; `moment()` and `query()` are called when it is shown and pressed. */
 export function keepButton(moment, query) {
   const button = actionButton("Keep", toggle, { class: "small plain keep", "aria-pressed": "false" });
 
@@ -48,7 +48,7 @@ export function keepButton(moment, query) {
     const kept = sameMoment(moment());
     if (kept) update(await api.change("DELETE", `/shelf/favourites/${kept.id}`, undefined, { person: person() }));
     else update(await api.change("PUT", "/shelf/favourites", { person: person(), moment: moment(), query: query() }));
-    announce(kept ? "Not kept any more" : "Kept under Saved");
+    announce(kept ? "No longer kept" : "Kept under Saved");
   }
 
   listeners.add(hear);
@@ -63,11 +63,11 @@ export function saveSearchButton(query, settings) {
   return actionButton("Save search", async () => {
     const given = new URLSearchParams(searchLink("", settings).slice(1));
     update(await api.change("PUT", "/shelf/searches", { person: person(), query, settings: String(given) }));
-    notify("Saved; you find it under Saved.");
+    notify("Search saved. You can find it under Saved.");
   }, { class: "small" });
 }
 
-/** Where people have tokens of their own, a field for a name shows whose token this is, and cannot be changed. */
+/** If people have their own tokens, show the token's owner in a name field and make it read-only. */
 export async function fixName(field) {
   const { user } = await api.status();
   if (!user) return;
@@ -89,7 +89,7 @@ export function savedView() {
     "section",
     { class: "saved" },
     heading,
-    h("p", { class: "lead" }, "Moments and searches that you keep. They are on the server, under your name, and not only in this browser."),
+    h("p", { class: "lead" }, "Your saved moments and searches. They are stored on the server under your name, not only in this browser."),
     h("div", { class: "inline" },
       h("div", { class: "field" }, h("label", { for: "shelf-person" }, "Your name"), name),
       exports),

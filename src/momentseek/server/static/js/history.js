@@ -1,9 +1,9 @@
-// What was asked before, kept in this browser only.
+// Recent searches, stored in this browser only.
 
 const STORAGE_KEY = "momentseek.queries";
 const MAX_QUERIES = 50;
 
-/** The newest first. */
+/** Recent searches, newest first. */
 export function recentQueries() {
   try {
     const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
@@ -25,11 +25,11 @@ function store(queries) {
   try {
     localStorage.setItem(STORAGE_KEY, JSON.stringify(queries));
   } catch {
-    // a browser that keeps nothing may still search
+    // without storage there is no history, but searching works
   }
 }
 
-/** A small setting by name, such as the annotator. */
+/** Read a small setting by name, such as the annotator; store it first if a value is given. */
 export function setting(name, value) {
   try {
     if (value !== undefined) localStorage.setItem(`momentseek.${name}`, value);

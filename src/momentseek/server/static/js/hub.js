@@ -1,9 +1,9 @@
-// One stream of the server's jobs for all tabs of a browser: it grants a host six connections, and a stream in each
-// tab would use them up. Runs as a shared worker; where a browser has none, in the tab itself.
+// One stream of the server's jobs for all tabs of a browser. A browser opens at most six connections to a host, and one
+// stream per tab would use them up. Runs as a shared worker, or in the tab itself if the browser has none.
 
 const EVENTS = ["progress", "done", "failed"];
 
-/** Tabs say over their ports `{wants: true}` or false, or `{gone: true}`; they all hear `{job}`, and who wants also `{lost: true}`. */
+/** Tabs send `{wants: true}`, `{wants: false}` or `{gone: true}`. All of them get `{job}`; those that want the stream also get `{lost: true}`. */
 export function hub(address, open = (at) => new EventSource(at)) {
   const ports = new Map();
   let events = null;
@@ -20,7 +20,7 @@ export function hub(address, open = (at) => new EventSource(at)) {
     } else if (!events) {
       let before = false;
       events = open(address);
-      // one that came back may be of a server that was started anew, and knows other jobs or none
+      // after a reconnection the server may have been restarted, with other jobs or none
       events.addEventListener("open", () => (before ? broadcast({ lost: true }, false) : (before = true)));
       for (const name of EVENTS) events.addEventListener(name, ({ data }) => broadcast({ job: JSON.parse(data) }));
       // a connection that breaks comes back by itself; one that is refused does not

@@ -1,4 +1,4 @@
-// Jobs of the server, followed live; anybody may listen.
+// The server's jobs, with live updates for listeners.
 
 import * as api from "./api.js";
 import { announce, notify, warn } from "./dom.js";
@@ -23,7 +23,7 @@ export function listen(callback) {
 const all = () => [...jobs.values()];
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.state);
 
-/** Ask what the server is doing, and follow what is not over. */
+/** Load the list of jobs, and follow those that are not over. */
 export async function refresh() {
   const mine = ++asked;
   clearTimeout(timer);
@@ -39,7 +39,7 @@ export async function refresh() {
   }
 }
 
-/** Jobs as the server tells them, all of them and in order. What is over stays over, even if an older answer comes late. */
+/** Replace all jobs by the server's list. A job that is over stays over, even if an older answer arrives late. */
 function setJobs(listed) {
   const before = new Map(jobs);
   jobs.clear();
@@ -51,12 +51,12 @@ function setJobs(listed) {
   for (const callback of listeners) callback(all());
 }
 
-/** One job as it is now: in its old place, or as the newest. */
+/** Replace one job in its place, or add it as the newest. */
 function updateJob(job) {
   setJobs(jobs.has(job.id) ? all().map((one) => (one.id === job.id ? job : one)) : [job, ...all()]);
 }
 
-/** Hear of every change while something is at work and this tab can be seen. */
+/** Subscribe to events while a job is running and this tab is visible. */
 function follow() {
   events.want(!document.hidden && all().some((job) => !isOver(job)));
 }
@@ -71,7 +71,7 @@ function onMessage({ job, lost }) {
     if (!refreshing) refreshQuietly(); // another tab began it
   } else if (lost && !document.hidden) {
     clearTimeout(timer);
-    timer = setTimeout(refreshQuietly, RETRY_MS); // the server may have been started anew, or want the token
+    timer = setTimeout(refreshQuietly, RETRY_MS); // the server may have been restarted, or need the token
   }
 }
 
@@ -89,7 +89,7 @@ function reportEnd(job) {
 
 async function change(path, body) {
   const job = await api.change("POST", path, body);
-  asked++; // an answer that is still under way does not know of this
+  asked++; // ignore a list that was requested before this change
   refreshing = false;
   updateJob(job);
   follow();
@@ -100,7 +100,7 @@ async function start(path, body) {
   announce("Started");
 }
 
-/** Which of its files a job is at: "3 of 12". */
+/** The number of the file that a job is working on: "3 of 12". */
 export const place = ({ files_done: done, files_total: total }) => (total ? `${Math.min(done + 1, total)} of ${total}` : "");
 
 /** What a job is doing, in a word. */

@@ -1,4 +1,4 @@
-// Where a moment is watched and judged: the film on one side, the five levels with their guideline on the other.
+// The panel in which a moment is judged: the video on one side, the five levels with their guideline on the other.
 
 import * as api from "./api.js";
 import { actionButton, announce, h, icon, runOnce, setChildren } from "./dom.js";
@@ -38,7 +38,7 @@ export function judgeStage(judge, undo, skip) {
     if (play.textContent !== label) setChildren(play, icon(label.toLowerCase()), label);
   }
 
-  /** What hinders the film, if anything does. */
+  /** Show why the video does not play; an empty text hides it. */
   function explain(text) {
     missing.textContent = text;
     missing.hidden = !text;

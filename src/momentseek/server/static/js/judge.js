@@ -1,4 +1,4 @@
-// Judge mode: one moment at a time, five levels, and what the judgements say about the search.
+// Judge mode: rate one moment at a time on five levels, and measure the search with the judgements.
 
 import { parse } from "./address.js";
 import { agreement } from "./agreement.js";
@@ -9,11 +9,11 @@ import { figures } from "./figures.js";
 import { setting } from "./history.js";
 import { judgeStage } from "./judge-stage.js";
 
-const LEAD = "Rate how well each moment matches a query; the judgements tell how good the search is.";
+const LEAD = "Rate how well each moment matches a query. The judgements measure how good the search is.";
 const RULES = {
-  auto: ["As many as judge", "one person alone, or by the rule of two as soon as a second one judges"],
+  auto: ["Automatic", "one while only one person judges, two as soon as a second person does"],
   one: ["One", "every judgement counts by itself"],
-  two: ["Two", "the rule of TVR-Ranking: two must agree; if they differ by more than one level, two more are asked"],
+  two: ["Two", "TVR-Ranking's rule: two must agree; if they differ by more than one level, two more people judge"],
 };
 
 export function judgeView(go, lastSearch) {
@@ -54,7 +54,7 @@ export function judgeView(go, lastSearch) {
     agreementPanel.element,
     panel("figures", "How good is the search?", results.element),
   );
-  let queries = null; // until the server has told
+  let queries = null; // until the server has answered
   let query = null;
   let candidate = null;
   let skipped = [];
@@ -74,7 +74,7 @@ export function judgeView(go, lastSearch) {
   create.addEventListener("submit", (event) => {
     event.preventDefault();
     runOnce(create, async () => {
-      showCollecting(`Collecting moments for “${text.value.trim()}”: several kinds of search look for them, one after the other.`);
+      showCollecting(`Collecting moments for “${text.value.trim()}”: several kinds of search run one after the other.`);
       const created = await api
         .change("POST", "/judging/queries", { text: text.value.trim(), depth: Number(depth.value) })
         .finally(() => showCollecting(""));
@@ -85,7 +85,7 @@ export function judgeView(go, lastSearch) {
     });
   });
 
-  /** A sign of life for the seconds that it takes; nothing when it is over. */
+  /** Show that moments are being collected; an empty text hides it. */
   function showCollecting(words) {
     collecting.hidden = !words;
     collecting.lastElementChild.textContent = words;
@@ -93,7 +93,7 @@ export function judgeView(go, lastSearch) {
   }
 
   async function chooseRule(setting) {
-    refreshes += 1; // what is still on its way does not know of this choice
+    refreshes += 1; // ignore answers that were requested before this choice
     try {
       showRule(await api.change("PUT", "/judging/rule", { setting }));
       skipped = [];
@@ -144,7 +144,7 @@ export function judgeView(go, lastSearch) {
     if (!query || !annotator()) return;
     const turn = ++turns;
     const answer = await api.get(`/judging/queries/${query.id}/next`, { annotator: annotator(), skip: skipped.slice(-100) });
-    if (turn !== turns) return; // asked again meanwhile, for another query or as somebody else
+    if (turn !== turns) return; // a later request is under way
     candidate = answer.candidate;
     stage.show(query, answer);
   }
@@ -160,12 +160,12 @@ export function judgeView(go, lastSearch) {
       candidate = judged;
       if (error.code !== "not_needed") throw error;
       notify(error.message);
-      refresh().catch(() => {}); // the tables may come later; the next moment may not
+      refresh().catch(() => {}); // in the background: the next moment must not wait for the tables
     }
     await next();
   }
 
-  /** The answer to a judgement tells how its query stands now; the others are as they were. */
+  /** Update the one query whose new state comes with the answer to a judgement. */
   function updateQuery({ state }) {
     queries = queries.map((one) => (one.id === state.id ? state : one));
     showQueries();
@@ -189,7 +189,7 @@ export function judgeView(go, lastSearch) {
   async function refresh() {
     const turn = ++refreshes;
     const [listed, rule] = await Promise.all([api.get("/judging/queries"), api.get("/judging/rule")]);
-    if (turn !== refreshes) return; // a later answer knows more
+    if (turn !== refreshes) return; // a later request is under way
     queries = listed.queries;
     agreementPanel.setRule(rule.rule);
     showRule(rule);

@@ -85,7 +85,7 @@ export function libraryView() {
   }
 
   async function remove(video) {
-    if (!confirm(`Take ${video.name} out of the library? Its file stays where it is.`)) return;
+    if (!confirm(`Remove ${video.name} from the library? The file itself is not deleted.`)) return;
     await api.change("DELETE", `/videos/${video.id}`);
     announce(`${video.name} removed`);
     await refresh();
@@ -120,20 +120,20 @@ export function libraryView() {
     }
   }
 
-  /** How many parts of the library there are, and how many of them do not answer. */
+  /** The number of shards, and how many of them do not answer. */
   function shards(all) {
     const away = all.filter((one) => !one.answering).length;
-    return away ? `${all.length}, ${away} away` : `${all.length}`;
+    return away ? `${all.length}, ${away} not answering` : `${all.length}`;
   }
 
   const tile = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
 
   const rows = new Map();
 
-  /** Rows are kept and only their figures change, so that a button under the finger or the focus stays. */
+  /** Update rows in place, so that a button keeps its focus and can be clicked. */
   function showJobs(all) {
     const [left, over] = [all.filter((job) => !jobs.isOver(job)), all.filter(jobs.isOver)];
-    const shown = [...left.reverse(), ...over.slice(0, MAX_ENDED_SHOWN)]; // in the order of the work, then the newest that ended
+    const shown = [...left.reverse(), ...over.slice(0, MAX_ENDED_SHOWN)]; // open jobs in the order in which they run, then the newest that ended
     for (const [id, row] of rows) if (!shown.some((job) => job.id === id)) (row.element.remove(), rows.delete(id));
     for (const job of shown) {
       if (!rows.has(job.id)) rows.set(job.id, jobRow(job));
@@ -158,7 +158,7 @@ export function libraryView() {
   };
 }
 
-/** The date that after: and before: go by, and which it is. */
+/** The date that after: and before: use, and whether it is that of the recording or of the file. */
 export const dated = ({ recorded, mtime }) => (recorded === null ? `file of ${day(mtime)}` : `recorded ${day(recorded)}`);
 
 function outcomeText({ kind, error, added, unchanged, failed }) {
@@ -184,7 +184,7 @@ function jobRow(first) {
   let stopping = false;
   const stop = actionButton("Stop", cancel, { class: "small", "aria-label": `Stop ${name}` });
 
-  /** What is at work ends at the next picture, which may take a moment. */
+  /** Cancel the job, which stops at its next frame; that may take a moment. */
   async function cancel() {
     await jobs.cancel(first.id);
     stopping = true;
@@ -202,7 +202,7 @@ function jobRow(first) {
       stop.hidden = done;
       state.textContent = STATES[job.state] ?? (stopping ? "stopping…" : jobs.verb(job).toLowerCase());
       detail.textContent = done ? outcomeText(job) : progressText(job);
-      // when it is over, they stand among all failures
+      // after the end of the job, they are in the list of all failures
       setChildren(bad, !done && job.failed.map((one) => h("li", {}, h("strong", {}, one.name), h("span", {}, one.reason))));
     },
   };

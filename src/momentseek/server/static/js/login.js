@@ -1,4 +1,4 @@
-// The dialog that asks for the token, when the server is open to others.
+// The dialog that asks for the token, if the server needs one.
 
 import { askWith, login, logout } from "./api.js";
 import { actionButton, h, setChildren } from "./dom.js";
@@ -21,7 +21,7 @@ export function logoutButton() {
   return button;
 }
 
-/** Nothing of the library stays on the screen of any tab: pages begin anew, and ask for the token. */
+/** Log out and reload all tabs, so that nothing of the library stays on screen. */
 async function logOutEverywhere() {
   await logout();
   setting("entered", "");
@@ -65,7 +65,7 @@ function askForToken() {
       asking = null;
       done();
     };
-    const elsewhere = () => setting("entered") && finish(); // another tab was given the token
+    const elsewhere = () => setting("entered") && finish(); // the token was entered in another tab
     addEventListener("storage", elsewhere);
     document.body.append(dialog);
     dialog.showModal();

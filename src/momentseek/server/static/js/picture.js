@@ -3,7 +3,7 @@
 const LONG_SIDE = 400;
 const MAX_CHARACTERS = 60000;
 
-/** Base64 of a JPEG that shows what the file shows; rejects what is no picture. */
+/** Scale a picture down and return it as a JPEG in base64; rejects files that are not pictures. */
 export async function pictureText(file) {
   const image = await createImageBitmap(file);
   for (let side = LONG_SIDE; side >= 50; side /= 2) {

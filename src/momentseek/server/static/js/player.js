@@ -87,7 +87,7 @@ export function playerView(go, lastSearch, origin) {
     return h("button", { type: "button", class: "tool", "aria-label": label, title: label, onclick: work }, icon(name));
   }
 
-  /** What hinders the film, if anything does. */
+  /** Show why the video does not play; an empty text hides it. */
   function explain(text) {
     missing.textContent = text;
     missing.hidden = !text;
@@ -130,7 +130,7 @@ export function playerView(go, lastSearch, origin) {
     shown.seek(which === "start" ? start : Math.max(start, end - 1 / rate));
   }
 
-  /** An edge came to rest: the address follows, so that a reload or a copied link shows the same. */
+  /** Update the address after a handle was moved, so that a reload or a copied link shows the same moment. */
   function saveAddress() {
     clearTimeout(waiting);
     waiting = setTimeout(() => replace(momentLink(video.id, span, query, settings)), 100);
@@ -229,7 +229,7 @@ export function playerView(go, lastSearch, origin) {
     command();
   }
 
-  /** Nothing can be shown: no part of the video before may stay, nor a control that would work on it. */
+  /** Show an error instead of a video, and hide everything that belongs to the video before. */
   function showLost(reason) {
     clearTimeout(waiting);
     video = null;
@@ -277,7 +277,7 @@ export function playerView(go, lastSearch, origin) {
   }
 
   async function loadCurve(mine) {
-    const { rerank, ...how } = settings; // the curve is the search's own, whatever model chose the moment
+    const { rerank, ...how } = settings; // the curve is that of the search, also for a re-ranked moment
     const curve = query ? await api.get(`/videos/${video.id}/curve`, { q: query, ...how }) : null;
     if (mine !== turn) return null;
     line.setCurve(curve);

@@ -4,17 +4,17 @@ import * as api from "./api.js";
 
 const SECONDS_BETWEEN_QUESTIONS = 1;
 
-/** The address of a video's preview, once it is made; `show(text)` says how far it is. Whoever aborts has left. */
+/** Request a preview and return its address once it is ready; `show(text)` reports progress, `signal` aborts. */
 export async function previewOf(media, show, signal) {
   const path = media.replace(/^\/api\/v1/, "").replace(/\/media$/, "/preview");
-  show("This browser cannot play the video as it is. A preview is being made …");
+  show("This browser cannot play the video file. Making a preview …");
   for (;;) {
     const { state, progress, error, preview } = await api.change("POST", path);
     signal.throwIfAborted();
     if (state === "ready") return preview;
     if (state === "failed") throw new Error(error);
-    const how = state === "waiting" ? "waits for its turn" : `is being made: ${Math.floor(100 * progress)} %`;
-    show(`This browser cannot play the video as it is. A preview ${how}`);
+    const how = state === "waiting" ? "The preview is waiting for its turn." : `Making a preview: ${Math.floor(100 * progress)} %`;
+    show(`This browser cannot play the video file. ${how}`);
     await new Promise((resolve) => setTimeout(resolve, 1000 * SECONDS_BETWEEN_QUESTIONS));
     signal.throwIfAborted();
   }

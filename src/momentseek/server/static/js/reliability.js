@@ -1,4 +1,4 @@
-// Whether levels keep their promise: how often a strong, a fair and a weak hit is right, by the judgements.
+// Reliability of the levels: how often a strong, a fair and a weak hit is right, by the judgements.
 
 import { h, s } from "./dom.js";
 import { count, figure } from "./format.js";
@@ -7,7 +7,7 @@ const WIDTH = 320;
 const ROW = 28;
 const LEFT = 60;
 
-/** A row for each level: a bar as long as the share of right hits, and a line from end to end of its interval. */
+/** A bar chart with a row for each level: the share of right hits, and its confidence interval. */
 export function levelChart(rows, title) {
   const x = (share) => LEFT + share * (WIDTH - LEFT - 8);
   const height = rows.length * ROW + 18;
@@ -27,7 +27,7 @@ export function levelChart(rows, title) {
   return s("svg", { class: "reliability", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `${title}. ${words}` }, rules, bars);
 }
 
-/** What the server tells about levels, as drawings and in words. */
+/** The server's report about levels, as charts and a table. */
 export function levelReport(answer, table) {
   const kinds = [["first", "First hits"], ["every", "The first ten hits of each query"]];
   const rows = kinds.flatMap(([kind, title]) =>
@@ -35,7 +35,7 @@ export function levelReport(answer, table) {
       `${title}: ${level}`, `${right} of ${judged}`, share === null ? "–" : figure(share), `${figure(low)} – ${figure(high)}`,
     ]));
   return [
-    h("p", {}, "How often hits of a level are right, with 95 % intervals. A moment is right from relevance 3 on."),
+    h("p", {}, "How often hits of a level are right, with 95 % intervals. A hit is right if its moment has relevance 3 or 4."),
     kinds.map(([kind, title]) => h("figure", {}, h("figcaption", {}, title), levelChart(answer[kind], title))),
     table(["Hits", "Right", "Share", "95 % interval"], rows, "Right hits by level"),
     answer.unjudged > 0 && h("p", { class: "quiet" }, `${count(answer.unjudged, "hit")} on moments that nobody has judged do not count.`),

@@ -6,9 +6,8 @@ import { previewOf } from "./preview.js";
 const NUDGE_SECONDS = 0.001;
 const CANNOT_PLAY = "This browser cannot play the video.";
 
-/**
- * A video element with a span to loop; `changed()` is called when it moves, plays or stops. Where the browser cannot play
- * the file, a preview takes its place; `explain(text)` is told of that, and of nothing ("") when all is well. Without it, there is none.
+/* * A video element that loops a span; `changed()` is called when it moves, plays or stops. If the browser cannot play the
+ * file, a preview takes its place; `explain(text)` gets the reason, or "" when all is well. Without `explain` there is no preview.
  */
 export function screen(changed, props = {}, explain = null) {
   const video = h("video", { playsinline: true, preload: "auto", tabindex: "-1", ...props });
@@ -21,7 +20,7 @@ export function screen(changed, props = {}, explain = null) {
   let making = null;
   let soundOnly = false;
 
-  /** Only crossing the end from inside loops: who goes elsewhere on purpose may stay there. */
+  /** Loop only if playback crosses the end from inside: somebody who seeks elsewhere stays there. */
   function watch(now) {
     if (looping && span && !video.paused && !video.seeking) {
       // when the last frame inside is shown, so that the next scene never flashes up
@@ -47,7 +46,7 @@ export function screen(changed, props = {}, explain = null) {
   for (const name of ["play", "pause", "seeked", "volumechange", "loadedmetadata"]) video.addEventListener(name, changed);
 
   video.addEventListener("loadedmetadata", () => {
-    if (!video.videoWidth && !soundOnly) return usePreview(); // sound alone: the pictures are of a kind that the browser lacks
+    if (!video.videoWidth && !soundOnly) return usePreview(); // only sound: the browser cannot decode the pictures
     explain?.("");
     begin?.();
     begin = null;
@@ -57,10 +56,10 @@ export function screen(changed, props = {}, explain = null) {
     if (video.getAttribute("src") && !interrupted) usePreview();
   });
 
-  /** Play the server's preview instead, once it is made. */
+  /** Play the server's preview instead, once it is ready. */
   async function usePreview() {
     if (making || !explain) return;
-    if (video.getAttribute("src") !== asked) return explain(CANNOT_PLAY); // not even the preview
+    if (video.getAttribute("src") !== asked) return explain(CANNOT_PLAY); // the preview does not play either
     making = new AbortController();
     const { signal } = making;
     try {
@@ -86,13 +85,13 @@ export function screen(changed, props = {}, explain = null) {
     if (!prefersReducedMotion()) play();
   }
 
-  /** A hair after the time, so that rounding never shows the frame before. */
+  /** Seek to slightly after the time, so that rounding never shows the frame before. */
   function seek(t) {
     const last = Number.isFinite(video.duration) ? video.duration : Infinity;
     video.currentTime = Math.max(0, Math.min(t + NUDGE_SECONDS, last));
   }
 
-  /** Play; silently where the browser lets a page make no sound before somebody touched it. */
+  /** Play; muted if the browser allows no sound before the first click. */
   async function play() {
     try {
       await video.play();
@@ -131,7 +130,7 @@ export function screen(changed, props = {}, explain = null) {
     },
     /** The number of the frame shown. */
     frame: () => Math.floor(video.currentTime * rate + 0.05),
-    /** To the middle of a frame some frames away. */
+    /** Step by a number of frames, to the middle of the frame. */
     step(frames) {
       video.pause();
       const target = Math.max(0, Math.floor(video.currentTime * rate + 0.05) + frames);

@@ -14,13 +14,13 @@ import { settingsControls } from "./settings.js";
 import { saveSearchButton } from "./bookmarks.js";
 
 const PAGE_SIZE = 20;
-const MAX_OFFSET = 500; // the server answers no page that begins further down
+const MAX_OFFSET = 500; // the server refuses larger offsets
 const MAX_HIDDEN = 20;
 const EXPORTS = {
   csv: "Table (CSV)", edl: "Edit list (EDL)", fcpxml: "Final Cut (FCPXML)", srt: "Subtitles (SRT)", html: "Web page (HTML)", json: "JSON",
 };
 
-/** The view; `show(query, params)` searches if something else was asked before. */
+/** The view; `show` searches unless the same search is shown already. */
 export function searchView(go) {
   const box = h("input", {
     type: "search", id: "q", name: "q", list: "past", maxlength: 2000, autocomplete: "off", autocapitalize: "off",
@@ -44,7 +44,7 @@ export function searchView(go) {
   const before = h("div", { class: "past" });
   const chooser = folderChooser();
   const first = h("section", { class: "panel", hidden: true, "aria-labelledby": "first-title" },
-    h("h2", { id: "first-title" }, "Choose a folder of videos to begin with"), chooser.element);
+    h("h2", { id: "first-title" }, "Choose a folder of videos to start with"), chooser.element);
   const summary = h("p", { class: "summary" });
   const results = h("ol", { class: "hits" });
   const after = h("div", { class: "after" });
@@ -60,7 +60,7 @@ export function searchView(go) {
 
   let settings = null;
   let group = null;
-  let picture = null; // the last one that was searched by
+  let picture = null; // the picture of the last search by picture
   let asked = null;
   let pending = new AbortController();
 
@@ -73,7 +73,7 @@ export function searchView(go) {
     showLibrary(status.library);
   }
 
-  /** The address decides: the controls show its settings, and the usual ones for what it leaves out. */
+  /** Set the controls to the settings in the address, and to the defaults for the rest. */
   function choose(params) {
     settings.set(Object.fromEntries(params));
     group.checked = params.get("group") === "video";
@@ -83,7 +83,7 @@ export function searchView(go) {
   function showLibrary(held) {
     library.textContent = held.videos
       ? `${count(held.videos, "video")}, ${lengthOf(held.seconds)}. Describe what happens, or what is said.`
-      : "The library is empty. What you add stays where it is, and can be searched as soon as it is read.";
+      : "The library is empty. Videos that you add stay where they are, and you can search each one as soon as it is indexed.";
     if (!held.videos && first.hidden) chooser.show().catch((error) => warn(error.message));
     if (held.videos && !first.hidden) box.focus({ preventScroll: true });
     first.hidden = held.videos > 0;
@@ -97,7 +97,7 @@ export function searchView(go) {
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (matchMedia("(pointer: coarse)").matches) box.blur(); // the keys on the screen would hide the results
+    if (matchMedia("(pointer: coarse)").matches) box.blur(); // the on-screen keyboard would hide the results
     const fragment = searchLink(box.value.trim(), chosen());
     if (fragment === location.hash) run(box.value.trim());
     else go(fragment);
@@ -128,14 +128,14 @@ export function searchView(go) {
     ]);
   }
 
-  /** A picture in the place of words: it is made small here, and the server does not keep it. */
+  /** Search by a picture instead of words. It is scaled down here, and the server does not keep it. */
   async function searchPicture() {
     const [file] = chosenPicture.files;
     if (!file) return;
     try {
       picture = { text: await pictureText(file), name: file.name };
     } catch {
-      return warn("This file is no picture that the browser can read.");
+      return warn("The browser cannot read this file as a picture.");
     } finally {
       chosenPicture.value = "";
     }
@@ -144,7 +144,7 @@ export function searchView(go) {
     else go("#picture");
   }
 
-  /** `example` is `{like}` or `{picture}`, in the place of words. */
+  /** `example` is `{like}` or `{picture}`, to search by an example instead of words. */
   async function run(query, all = false, example = {}) {
     pending.abort();
     pending = new AbortController();
@@ -189,14 +189,14 @@ export function searchView(go) {
     return api.change("POST", "/search/picture", { picture: shown.text, k, offset, ...more });
   }
 
-  /** What the answer is to, where no words say it. */
+  /** A prefix that names the example, for a search without words. */
   const example = () => (asked.like ? "More like this: " : asked.picture ? `Like ${asked.picture.name}: ` : "");
 
   function showAnswer(answer, offset) {
     remember(asked.query);
     setChildren(list, recentQueries().map((one) => h("option", { value: one })));
     const cards = answer.hits.map((hit) => card(hit, asked.query, { settings: asked.params }));
-    if (!offset) clear(); // the old moments stay, paler, until the new ones are there
+    if (!offset) clear(); // until now the old moments stayed, dimmed
     results.append(...cards);
     const shown = results.children.length;
     const found = `${count(shown, "moment")}${answer.more ? " so far" : ""}`;
@@ -235,7 +235,7 @@ export function searchView(go) {
     title: () => asked?.query || (asked?.like ? "More like this" : asked?.picture ? asked.picture.name : "Search"),
     focus: ({ query }) => (query || matchMedia("(pointer: coarse)").matches ? heading : box).focus({ preventScroll: true }),
     async show({ query, params, like, picture: byPicture }) {
-      if (asked?.query !== query) box.value = query; // at once: what somebody types meanwhile must stay
+      if (asked?.query !== query) box.value = query; // before any await, so that what somebody types meanwhile stays
       showHint();
       await prepare();
       choose(params);
@@ -257,7 +257,7 @@ export function searchView(go) {
 /** The server counts weak moments up to a limit. */
 const weaker = (hidden) => (hidden < MAX_HIDDEN ? count(hidden, "weaker result") : `${MAX_HIDDEN} or more weaker results`);
 
-/** What the encoders of pictures recognised in a query, as `search --explain` says it. */
+/** What the image encoders recognised in a query, in the words of `search --explain`. */
 function recognised(understood) {
   if (!understood?.encoders.length) return null;
   const kinds = ["labels", "words", "guessed", "unknown"].filter((kind) => understood[kind].length);

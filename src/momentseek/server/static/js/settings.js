@@ -2,13 +2,13 @@
 
 import { h } from "./dom.js";
 
-const STREAMS = { vision: "what is seen", speech: "what is said", text: "what is written", described: "what a model says of it", name: "file names" };
+const STREAMS = { vision: "what is seen", speech: "what is said", text: "what is written", described: "descriptions by a model", name: "file names" };
 
-/** No model looks again: as a value that no folder can be called, and in words. */
+/** No re-ranking: the value, which no folder can have as its name, and the label. */
 const NONE = "";
 const NO_MODEL = "none";
 
-/** What one of several can be chosen for: its name in addresses, its label, what there is, and what is usual. */
+/** Settings with several choices: name in addresses, label, the choices, and the default. */
 const CHOICES = [
   ["localiser", "Localiser", (status) => status.localisers, (status) => status.localiser],
   ["fusion", "Fusion", (status) => status.fusions, (status) => status.fusion],
@@ -16,12 +16,12 @@ const CHOICES = [
   ["encoder", "Encoder", (status) => status.encoders, (status) => status.encoders?.[0]],
 ];
 
-/** Models that can look again at what is found, if the server has any. */
+/** The re-ranking models of the server, if it has any. */
 function reranking(status) {
   return status.rerankers?.length ? [NONE, ...status.rerankers] : [];
 }
 
-/** The settings among a search's parameters that a server knows; nothing for what is usual. */
+/** The settings among a search's parameters that the server knows; an empty text for a default. */
 export function validSettings(status, given) {
   const known = {};
   for (const [key, , names, usual] of CHOICES) {
@@ -34,13 +34,13 @@ export function validSettings(status, given) {
   return known;
 }
 
-/** The settings that measuring and comparing know of those: they do not re-rank. */
+/** The settings that measuring and comparing use: all but re-ranking. */
 export function evaluationSettings(status, given) {
   const { rerank, ...known } = validSettings(status, given);
   return known;
 }
 
-/** What is measured, in words: "localiser scenes, fusion rrf; searching what is seen and file names". */
+/** The setup that is measured, in words: "localiser scenes, fusion rrf; searching what is seen and file names". */
 export function describeSettings(status, given) {
   const known = evaluationSettings(status, given);
   const choices = CHOICES.filter(([key, , names]) => key !== "rerank" && names(status)?.length)
@@ -52,8 +52,8 @@ export function describeSettings(status, given) {
 
 let number = 0;
 
-/** Controls in a fieldset; `value()` gives what was chosen by name. Only comparing may name another encoder, and it does
- * not re-rank. */
+/** Controls in a fieldset; `value()` gives what was chosen by name. Only comparing can choose another encoder, and it
+ * does not re-rank. */
 export function settingsControls(status, legend, { changed, initial = {}, encoders = false } = {}) {
   const id = `settings-${++number}`;
   const selects = new Map();
@@ -71,7 +71,7 @@ export function settingsControls(status, legend, { changed, initial = {}, encode
   );
   const inputs = boxes.map((box) => box.firstElementChild);
 
-  /** Choose as parameters of a search say; what they leave out or nobody knows is as usual. */
+  /** Set the controls to the parameters of a search; what is missing or unknown gets its default. */
   function set(given) {
     const known = validSettings(status, given);
     for (const [key, , , usual] of CHOICES) if (selects.has(key)) selects.get(key).value = known[key] || usual(status);
@@ -101,7 +101,7 @@ export function settingsControls(status, legend, { changed, initial = {}, encode
   return {
     element,
     set,
-    /** As parameters of a search; nothing for what is usual. */
+    /** As parameters of a search; an empty text for a default. */
     value: () => validSettings(status, all()),
     /** As one text, for comparing. */
     text: () => Object.entries(all()).map(([key, value]) => `${key}=${value}`).join(";"),

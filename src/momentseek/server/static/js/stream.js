@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { hub } from "./hub.js";
 
-/** `heard({job})` or `heard({lost})` is called; `want(true)` asks for the stream, `want(false)` needs it no more. */
+/** Calls `heard({job})` or `heard({lost})`; `want(true)` subscribes to the stream, `want(false)` unsubscribes. */
 export function stream(heard) {
   let port = null;
   let wants = false;
@@ -14,7 +14,7 @@ export function stream(heard) {
     if (wants) port.postMessage({ wants });
   }
 
-  /** Without a shared worker the tab has a stream of its own. */
+  /** Without a shared worker, the tab opens its own stream. */
   function alone() {
     const { port1, port2 } = new MessageChannel();
     hub(api.link("/jobs/events")).connect(port1);

@@ -6,7 +6,7 @@ import { clock, exact, spokenTime } from "./format.js";
 import { sliderKeys } from "./slider.js";
 
 const SNAP_PIXELS = 8;
-const ROUNDING = 0.001; // times of moments are in milliseconds, and may lie that far behind the end of the video
+const ROUNDING = 0.001; // times of moments are rounded to milliseconds, so they may lie this far after the end of the video
 const LANES = { vision: "Picture", speech: "Speech", text: "Writing", described: "Described" };
 
 /** `onSeek(time)`, `onSpan(start, end, which)` while an edge moves, `onSettled()` when it rests. */
@@ -94,7 +94,7 @@ export function timeline({ onSeek, onSpan, onSettled }) {
     view(a - side, b + side);
   }
 
-  /** Keep what is being moved in sight. */
+  /** Scroll so that a time is visible. */
   function reveal(t) {
     if (t >= from && t <= to) return;
     const half = (to - from) / 2;
@@ -189,7 +189,7 @@ export function timeline({ onSeek, onSpan, onSettled }) {
       time = t;
       placeTime();
     },
-    /** All of a short video; of a long one the part around the moment. */
+    /** Show the whole video if it is short, otherwise the part around the moment. */
     open() {
       const long = span[1] - span[0];
       if (video.duration > 180 && long < video.duration / 20) focusOn(span, 8);

@@ -1,13 +1,13 @@
-// What is said, or written, following the video; each line goes to its time. Words that a recogniser heard are marked
-// one by one, and its lines can be corrected where the server allows it.
+// The transcript, or the lines on screen, following the video; a click on a line seeks to its time. In a recogniser's
+// transcript the spoken word is marked, and lines can be corrected if the server allows changes.
 
 import { h, icon, prefersReducedMotion, runOnce, setChildren } from "./dom.js";
 import { clock } from "./format.js";
 
-const SAID = { id: "transcript", title: "Transcript", region: "Lines of the transcript", by: (who) => `Heard by a machine (${who}); words may be wrong.` };
-export const WRITTEN = { id: "written", title: "On screen", region: "Lines on screen", by: (who) => `Read in the pictures by a machine (${who}); letters may be wrong.` };
+const SAID = { id: "transcript", title: "Transcript", region: "Lines of the transcript", by: (who) => `Transcribed automatically (${who}); words may be wrong.` };
+export const WRITTEN = { id: "written", title: "On screen", region: "Lines on screen", by: (who) => `Read from the pictures automatically (${who}); letters may be wrong.` };
 
-/** A panel of lines; `kind` says what they are, `onCorrect(cue, text)` corrects one on the server and sets them anew. */
+/** A panel of lines; `kind` says what they are, `onCorrect(cue, text)` saves a correction and reloads them. */
 export function transcript(onSeek, { kind = SAID, onCorrect } = {}) {
   const list = h("ol", { class: "lines" });
   const box = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": kind.region }, list);
@@ -22,7 +22,7 @@ export function transcript(onSeek, { kind = SAID, onCorrect } = {}) {
   let current = -1;
   let word = null;
 
-  /** Mark the word of the present line that is being spoken, where the times of words are known. */
+  /** Mark the word of the current line that is being spoken, if the times of words are known. */
   function followWord(time) {
     const at = cues[current]?.words.findLastIndex((spoken) => spoken.start <= time + 0.01) ?? -1;
     const now = at < 0 ? null : lines[current].querySelectorAll(".word")[at];
@@ -86,7 +86,7 @@ export function transcript(onSeek, { kind = SAID, onCorrect } = {}) {
       setChildren(list, lines.map((line, at) => row(cues[at], line, editable && heardBy)));
       element.hidden = !cues.length;
     },
-    /** Mark the line that is being said, and keep it in sight. */
+    /** Mark the line that is being said, and keep it visible. */
     follow(time) {
       let low = 0;
       let high = cues.length;
