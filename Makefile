@@ -21,7 +21,7 @@ test test-all test-quick: export OPENBLAS_NUM_THREADS ?= 1
 with-types = @mkdir -p artefacts; $(BIN)/mypy $(if $(CI),--cache-dir=/dev/null) >artefacts/types.txt 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
 	$(1); tests=$$?; wait $$types; typed=$$?; cat artefacts/types.txt; exit $$((tests || typed))
 
-.PHONY: demo test test-all test-quick coverage lint style bench fuzz sanitize audit clean install-locked lock native tables
+.PHONY: demo test test-all test-quick coverage lint style bench fuzz sanitize audit clean install-locked lock native tables docs docs-serve pictures
 
 # The models for searching without a network, once per user; without a connection, those that are here are used.
 get-models = @$(BIN)/momentseek models get --yes >/dev/null || echo "going on with the models that are here"
@@ -59,6 +59,21 @@ lint: style
 style: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The documentation site in artefacts/site; a dead link, an unknown anchor or a name that is not public is an error.
+docs docs-serve test test-all: export NO_MKDOCS_2_WARNING ?= 1
+docs: .venv/installed-dev
+	$(BIN)/mkdocs build --strict
+
+# The same on http://127.0.0.1:8000, built again whenever a page or a docstring changes.
+docs-serve: .venv/installed-dev
+	$(BIN)/mkdocs serve --watch src
+
+# The pictures in the documentation, taken again of the page and of plots as they are now.
+pictures: .venv/installed-dev native .venv/chromium
+	$(get-models)
+	$(BIN)/momentseek demo --into .venv/demo >/dev/null
+	$(BIN)/python tools/pictures.py .venv/demo
 
 # One record of all of it, with the machine and the commit: compare it with an older one (bench/compare.py OLD NEW), or put
 # it into the docs (bench/page.py artefacts/bench.json).
