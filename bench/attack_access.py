@@ -4,8 +4,8 @@
 
 The demo library is made first and served, with a token, by a process of its own; requests go over real sockets. A film
 and the folder beside it hold a secret, which no answer may ever contain. Each line says what was tried, how often, and
-what came of it; the exit code is 1 if anything leaked, failed (5xx) or locked others out. docs/reliability.md has the
-table.
+what came of it; the exit code is 1 if anything leaked, failed (5xx) or locked others out.
+docs/measurements/reliability.md has the table.
 """
 
 from __future__ import annotations

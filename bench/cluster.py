@@ -4,7 +4,7 @@
 
 Generated films of 20 clips × 256 (bench/scan_corpus.py, in blocks) are written as one library and split. The same
 queries go to both sides in turns: how many of the best 20 videos agree, the time of single queries, queries per second
-of 1, 8 and 32 clients, memory of each process. Above 250,000 clips both sides search by a plan, as people's would.
+of 1, 8 and 32 clients, memory of each process. Above 150,000 clips both sides search by a plan, as people's would.
 Last, merging the answers of 1 to 1,000 simulated shards. A million videos need 16 GB of disk.
 """
 

@@ -61,7 +61,7 @@ class ColdStart:
 class Directions:
     """An encoder for which every text is a direction of its own."""
 
-    name, dim, fingerprint, short_side, model = "directions", DIM, "directions-1", 8, None
+    name, dim, fingerprint, short_side, model, has_model = "directions", DIM, "directions-1", 8, None, False
 
     def encode(self, texts: list[str]) -> Vectors:
         """One row per text."""

@@ -39,6 +39,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.core.pinned_file import PinnedFile
 from momentseek.core.reports import text_table
 from momentseek.core.workers import Message
+from momentseek.library.encoders import vision_spec
 from momentseek.library.store import LibraryStore
 from momentseek.media.sandbox import calls, worker
 from momentseek.recognition.encoders import registry
@@ -67,6 +68,7 @@ BAD = "LOST, HIDDEN OR SAID BADLY"
 NOT_REACHED = "the operation did not come this time"
 REMEDIES = ("run", "check", "make room", "move", "try again", "copy", "wait", "bring", "choose", "name another")
 """What a good sentence asks somebody to do."""
+BOTH_ENCODERS = "mean-colour+mean-colour-2"
 Case = tuple[str, str, int]
 """A command, a fault, and the number of the operation that fails."""
 
@@ -86,8 +88,7 @@ def repair(library: LibraryStore) -> object:
 def commands(films: Sequence[Path]) -> dict[str, target.Step]:
     """The commands, each as one step."""
     first = {name: steps[0] for name, steps in target.commands(films).items()}
-    second = "mean-colour+mean-colour-2"
-    return first | {"shard": shard, "repair": repair, "second pass": lambda library: library.reencode(second)}
+    return first | {"shard": shard, "repair": repair, "second pass": lambda library: library.reencode(BOTH_ENCODERS)}
 
 
 def stand_in_for_costly_parts() -> None:
@@ -244,7 +245,10 @@ def _check(
             if name == "shard" and done != shards.is_dir():
                 return f"{BAD}: half of a library in shards"
             done = done or (name == "judge" and target.state_of(library) == after)
-            if not (done and name in ("judge", "shard", "remove")):  # which cannot be done twice, or add to it
+            # Once the library has both encoders, the command would make the first one's vectors from the files again.
+            if name == "second pass" and (done or vision_spec(library.catalog) == BOTH_ENCODERS):
+                library.encode(again=True)
+            elif not (done and name in ("judge", "shard", "remove")):  # which cannot be done twice, or add to it
                 step(library)
             if target.state_of(library) != after or not library.verify().clean:
                 return f"{BAD}: another end than without it"

@@ -374,7 +374,9 @@ def run_history(seed: int, seconds: float, cluster: bool, keep: bool) -> Scene:
             for service in scene.services.values():
                 service.kill()
             if keep and scene.wrong:
-                shutil.copytree(place, f"/tmp/history-{seed}", ignore_dangling_symlinks=True, dirs_exist_ok=True)
+                shutil.copytree(
+                    place, f"/tmp/history-{seed}", ignore=shutil.ignore_patterns("sockets"), dirs_exist_ok=True
+                )
                 seen = [*scene.changes, *scene.looks, *scene.faults]
                 Path(f"/tmp/history-{seed}/history.txt").write_text("\n".join(map(str, seen)))
     return scene

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from momentseek.api.library import Library
 from momentseek.library.catalog import Catalog, SegmentRow
+from momentseek.library.cue_vectors import PASSAGES_SETTING, passages
 from momentseek.library.database import OCR
 from momentseek.library.merging import MAX_JOINED_ROWS
-from momentseek.library.scan.recall import refresh_plan
 from momentseek.library.segments import Segment, quantise, write_joined
 from momentseek.library.store import LibraryStore
 from momentseek.library.video import Video
@@ -46,6 +46,13 @@ def make_sentences(rng: np.random.Generator) -> list[str]:
     first, second = nouns[rng.integers(0, len(nouns), (2, SENTENCES))]
     ways = ("this is the {} with the {}", "{} and {}", "there was a {} and then the {}", "the {} or a {}")
     return [ways[n % len(ways)].format(a, b) for n, (a, b) in enumerate(zip(first, second, strict=True))]
+
+
+def passage_means(rows: Floats, cues: list[Cue]) -> Floats:
+    """Vectors of the passages of several cues: the means of their cues', for encoding as many would take hours."""
+    sums = [rows[some.start : some.stop].sum(axis=0) for some in passages(cues) if len(some) > 1]
+    means = np.array(sums, np.float32).reshape(-1, rows.shape[1])
+    return np.asarray(means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9), np.float32)
 
 
 def turn(rows: Floats, noise: Floats, blocks: tuple[slice, ...], share: float) -> Floats:
@@ -107,6 +114,7 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
     catalog = Catalog(folder, create=True)
     with catalog.changes():
         catalog.set("clip_seconds", 1.5)
+        catalog.set(PASSAGES_SETTING, True)
         for row in maker.encoders:
             catalog.set_encoder(row)
     for first in range(1, videos + 1, CHUNK_VIDEOS):
@@ -117,6 +125,7 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
         spoken = rng.random(len(ids)) < SPOKEN_SHARE
         said = rng.integers(0, SENTENCES, (len(ids), CUES))
         written = rng.random(len(ids)) < WRITTEN_SHARE
+        spoken_cues: list[list[Cue]] = []
         with catalog.changes():
             for at, id in enumerate(ids.tolist()):
                 name, step = f"{id:07}.mp4", seconds / CUES
@@ -126,11 +135,16 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
                     (), 0.0,
                 )  # fmt: skip
                 catalog.insert_video(video, cues if spoken[at] else [])
+                spoken_cues += [cues] if spoken[at] else []
                 if written[at]:
                     lines = [Cue(0.0, seconds, cue.text, frame=0.0, box=(0.1, 0.1, 0.5, 0.1)) for cue in cues[:LINES]]
                     catalog.insert_cues(id, lines, OCR)
-            speech = vectors[said[spoken]].reshape(-1, vectors.shape[1])
-            ends = np.arange(0, len(speech) + 1, CUES)
+            tables = [vectors[numbers] for numbers in said[spoken]]
+            tables = [
+                np.concatenate([rows, passage_means(rows, talk)])
+                for rows, talk in zip(tables, spoken_cues, strict=True)
+            ]
+            speech, ends = np.concatenate(tables), np.cumsum([0, *map(len, tables)])
             talks.append(Segment("", "speech", ids[spoken], ends, *quantise(speech), speech.astype(np.float16)))
             if sum(one.rows for one in waiting) >= MAX_JOINED_ROWS or ids[-1] == videos:
                 name = write_joined(folder / "segments", "vision", waiting)
@@ -140,11 +154,12 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
         print(f"\r{ids[-1]:,} videos in {time.perf_counter() - begun:.0f} s", end="", flush=True)
     with catalog.changes():
         name, count = write_joined(folder / "segments", "speech", talks), sum(len(part.ids) for part in talks)
-        catalog.insert_segment(SegmentRow(name, "speech", count, count * CUES, int(talks[0].ids[0])))
+        rows = sum(part.rows for part in talks)
+        catalog.insert_segment(SegmentRow(name, "speech", count, rows, int(talks[0].ids[0])))
     catalog.close()
     with LibraryStore.open(folder, create=False) as library:
-        refresh_plan(library.snapshot().vision, library.paths.plan)
-    print(f", with its plan in {time.perf_counter() - begun:.0f} s")
+        library.refresh_plans()
+    print(f", with its plans in {time.perf_counter() - begun:.0f} s")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Write the figures of a record into docs/benchmarks.md, between the marks that are there for them.
+"""Write the figures of a record into docs/measurements/benchmarks.md, between the marks that are there for them.
 
     python bench/page.py [RECORD] [--check]
 
@@ -23,7 +23,7 @@ from record import Figure, digits, load_record
 
 ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "bench" / "record.json"
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "measurements" / "benchmarks.md"
 _SIZE = re.compile(r"([\d,]+ (?:videos|files)), (.*)")
 _BLOCK = re.compile(r"(<!-- record: (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 

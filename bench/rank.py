@@ -1,6 +1,6 @@
 """What it costs to rank moments with a trained model: time and memory per stage, and the setting of TVR's Table 6.
 
-    python bench/rank.py [corpus] [million] [scan] [--quick] [--videos N] [--queries N] [--precision float16]
+    python bench/rank.py [corpus] [million] [scan] [slate] [--quick] [--videos N] [--queries N] [--precision float16]
                          [--json FILE] [--tvr-ranking CHECKOUT]
     python bench/rank.py trained --checkpoint RUN --data DIR [--split test]
 
@@ -22,7 +22,13 @@ scan: XML's first stage on generated encodings, exactly through ``models.inferen
 over both modalities' vectors side by side, whose score is the best clip's mean cosine where XML's is the mean of the
 best cosines; both lists are compared.
 
-Models are not trained in these three: times do not depend on weights. trained: what the other order of mean and maximum
+slate: Slate (hidden 256, docs/ranker.md) in both settings: 20,000 videos and 2,781 queries as in `corpus`, encodings
+drawn likewise, 40 moments of each query from the 300 videos with the best clips; and ``--searched`` generated videos of
+20 clips as in `million`, written to ``--folder`` as a library keeps them, searched by the plan and exactly, one query
+at a time: how long that takes, for how many queries the first 20 are complete, and how many the plain bound of a
+best clip proves. The queries are made from spans of the videos (`sample_span_queries`).
+
+Models are not trained in these four: times do not depend on weights. trained: what the other order of mean and maximum
 costs a trained model, in overlap of the lists and in NDCG.
 """
 
@@ -31,10 +37,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,8 +51,13 @@ import torch
 from numpy.typing import NDArray
 
 from momentseek.core.native.kernels import kernels
+from momentseek.library.scan import spans as spans_module
+from momentseek.library.scan.plan import build_plan, open_plan
+from momentseek.library.scan.recall import tune
 from momentseek.library.scan.scan import Scan
-from momentseek.library.segments import Segment, quantise
+from momentseek.library.scan.spans import measure_completeness, sample_span_queries, search_spans, span_scores
+from momentseek.library.scan.threads import run_together
+from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from momentseek.models.features.data import Dims
 from momentseek.models.inference import best_clips
 from momentseek.models.inference import second_stage as curve_spans
@@ -55,6 +67,7 @@ from momentseek.models.inference.prediction import ClipSpans, MomentArrays, rank
 from momentseek.models.inference.second_stage import ClipTimes, spans_of
 from momentseek.models.model import CorpusModel
 from momentseek.models.registry import build
+from momentseek.recognition.exported.span_head import SpanCurves, SpanHead, SpanQuery
 from public_code import RANKING_FUNCTIONS, RANKING_MODULE, functions_of
 from record import Record
 from scan_corpus import CHUNK, CLIPS, NOISE, chunk, unit
@@ -179,7 +192,14 @@ def corpus_part(args: argparse.Namespace) -> dict[str, object]:
     return figures
 
 
-def drawn_encodings(kind: str, counts: NDArray[Any], asked: int, precision: str) -> tuple[EncodedCorpus, EncodedCorpus]:
+def drawn_encodings(
+    kind: str,
+    counts: NDArray[Any],
+    asked: int,
+    precision: str,
+    parts: Sequence[str] = ("video", "subtitle"),
+    dim: int = 384,
+) -> tuple[EncodedCorpus, EncodedCorpus]:
     """Encodings of queries and videos as ReLoCLNet keeps them, drawn because encoding 20,000 videos takes minutes.
 
     ``noise``: all independent, which is what an untrained model gives for noise, and the hardest case. ``structured``:
@@ -188,14 +208,14 @@ def drawn_encodings(kind: str, counts: NDArray[Any], asked: int, precision: str)
     here 1 / (k + 2)², which is 0.76, 0.86, 0.92 and 0.96. Queries are noisy copies of clips.
     """
     rng = np.random.default_rng(5)
-    rows, dim = int(counts.sum()), 384
+    rows = int(counts.sum())
     values: dict[str, NDArray[Any]] = {"mask": np.ones(rows, bool)}
     texts: dict[str, NDArray[Any]] = {}
     starts = np.concatenate([[0], np.cumsum(counts)])
     picked = rng.integers(0, rows, asked)
     scale = (1 / np.arange(3, dim + 3)).astype(np.float32)
     scale /= np.sqrt(np.square(scale).sum())
-    for name in SEEDS:
+    for name in parts:
         turn = np.linalg.qr(rng.standard_normal((dim, dim)))[0].astype(np.float32)
         clips = np.empty((rows, dim), precision)
         for low in range(0, len(counts), 1000):
@@ -569,6 +589,159 @@ def pointed(queries: EncodedCorpus, videos: int) -> EncodedCorpus:
     return EncodedCorpus(queries.names, queries.counts, queries.shapes, values)
 
 
+SCALES = (8.4, 2.5, 2.4)
+"""Lengths of what, start and end that a training on a simulation ended with."""
+DEEP = 300
+"""Videos with the best clips among which Slate's best spans are sought."""
+
+
+def slate_part(args: argparse.Namespace) -> dict[str, object]:
+    """Slate over a corpus of TVR-Ranking's size, and over a generated library."""
+    dims = Dims(query=768, video=1024, subtitle=768)
+    torch.manual_seed(0)
+    model = build("slate", {"hidden": 256, "longest": 14}, dims)
+    rng = np.random.default_rng(0)
+    counts = np.clip(np.rint(rng.normal(51, 10, args.videos)), 12, 128).astype(int)
+    sample = min(args.sample, args.videos)
+    data = world(counts[:sample].tolist(), rng.integers(6, 24, args.queries).tolist(), dims)
+    say(f"Slate, {args.videos:,} videos ({counts.sum():,} clips), {args.queries:,} queries, {threads()} threads")
+    with measured(data) as encoding:
+        encoded = encode_corpus(model, data, tuple(data.video.counts))
+    line("videos encoded", encoding, f"{sample:,} of them, {1e3 * encoding.work / sample:.2f} ms a video")
+    with measured(data) as asking:
+        encode_queries(model, data, tuple(data.query.counts))
+    line("queries encoded", asking, f"{1e3 * asking.work / args.queries:.2f} ms a query")
+    figures: dict[str, object] = {
+        "encoding a video, ms": 1e3 * encoding.work / sample,
+        "bytes": encoded.nbytes / sample,
+    }
+    say(f"  {encoded.nbytes / sample / 1e3:.1f} kB a video in float32; a library keeps 772 bytes a clip")
+    figures["corpus"] = slate_corpus(args, model, counts)
+    figures["library"] = slate_library(args)
+    return figures
+
+
+def slate_corpus(args: argparse.Namespace, model: CorpusModel, counts: NDArray[Any]) -> dict[str, float]:
+    """First stage, spans and moments of all queries; drawn as ReLoCLNet's are."""
+    both, drawn = drawn_encodings("structured", counts, args.queries, "float32", ("video",), 256)
+    clips, what = drawn.values["video"], both.values["video"]
+    rng = np.random.default_rng(6)
+    vectors = np.stack([what, *(unit(rng.standard_normal(what.shape, dtype=np.float32)) for _ in "se")], 1)
+    vectors *= np.float32(SCALES)[:, None]
+    del both, drawn
+    corpus = EncodedCorpus(
+        tuple(f"v{i}" for i in range(len(counts))), counts.astype(np.int64),
+        {"mask": TensorShape(0, (), "bool"), "clips": TensorShape(0, (256,), "float32")},
+        {"mask": np.ones(len(clips), bool), "clips": clips},
+    )  # fmt: skip
+    lengths = np.zeros((args.queries, 14), np.float32)
+    values = {"clips": vectors[:, 0], "start": vectors[:, 1], "end": vectors[:, 2], "lengths": lengths}
+    shapes = {n: TensorShape(None, v.shape[1:], "float32") for n, v in values.items()}
+    queries = EncodedCorpus(
+        tuple(f"q{i}" for i in range(args.queries)), np.ones(args.queries, np.int64), shapes, values
+    )
+    codes, scales = quantise(clips)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    segment = Segment("", "vision", np.arange(len(counts)), offsets, codes, scales, clips.astype(np.float16))
+    kernels()
+    with measured() as first:
+        near = retrieve(model, queries, corpus, DEEP)
+    asked = [SpanQuery(v, some, 1) for v, some in zip(vectors, lengths, strict=True)]
+    best: list[tuple[NDArray[np.int64], Floats]] = [(np.zeros(0, np.int64), np.zeros(0, np.float32))] * len(asked)
+
+    def rank(number: int) -> None:
+        scores = span_scores([(segment, near.video[number])], asked[number])
+        order = np.argsort(-scores, kind="stable")[:K]
+        best[number] = near.video[number][order], scores[order]
+
+    with measured() as second:
+        run_together([partial(rank, number) for number in range(len(asked))])
+    with measured() as third:
+        moments = [moments_of(segment, videos, query) for (videos, _), query in zip(best, asked, strict=True)]
+    assert all(abs(m[0] - b[1][0]) < 1e-2 for m, b in zip(moments[:50], best, strict=False))
+    few = asked[: args.naive]
+    scan = Scan([segment])
+    with measured() as exact:
+        truth = [search_spans(scan, query, K) for query in few]
+    whole = np.mean([set(t.ids[0].tolist()) <= set(b[0].tolist()) for t, b in zip(truth, best, strict=False)])
+    line("  first stage", first, f"{DEEP} videos by their best clips, exactly")
+    line("  spans", second, f"the best of each of them, {K} videos kept")
+    line("  moments", third, f"the best {K}")
+    line("  proved instead", exact, f"{len(few)} queries, {1e3 * exact.seconds / len(few):.0f} ms each by the clock")
+    say(f"  the {K} videos with the best spans are the exact ones for {whole:.0%} of these")
+    with tensors_alone(), measured() as tensors:
+        spans_of(model, queries, corpus, np.arange(args.naive), near.video[: args.naive], K)
+    line("  spans through tensors", tensors, f"{args.naive} queries")
+    total = first.work + second.work + third.work
+    say(f"  all after encoding: {total:.1f} s of the processor, {1e3 * total / len(asked):.2f} ms a query")
+    stages = {"first": first, "spans": second, "moments": third, "exact": exact, "tensors": tensors}
+    return {f"{n} {k}": v for n, s in stages.items() for k, v in (("s", s.seconds), ("cpu", s.work), ("peak", s.peak))}
+
+
+def moments_of(segment: Segment, videos: NDArray[np.int64], query: SpanQuery) -> Floats:
+    """Scores of the K best spans of some videos, duplicates included."""
+    grids = [SpanCurves.of(query.curves(segment.vectors(at)), query).grid(1, 14).ravel() for at in videos.tolist()]
+    scores = np.concatenate(grids)
+    return np.sort(-np.partition(-scores, K)[:K])[::-1].astype(np.float32)
+
+
+def slate_library(args: argparse.Namespace) -> dict[str, object]:
+    """Generated videos as a library keeps them, on disk: planned and exact searches, one query at a time.
+
+    A library of this size that has few enough clips is read whole; here the plan is used whatever the size.
+    """
+    spans_module.MAX_EXACT_ROWS = 0
+    folder = args.folder / f"slate-{args.searched}"
+    names = stored_clips(folder, args.searched)
+    segments = [read_segment(folder, name) for name in names]
+    plan = open_plan(folder / "plan", segments)
+    scan = Scan(segments, plan or build_plan(segments, folder / "plan"))
+    head = SpanHead(256, 1, 14, SCALES, 38, DEEP)
+    if plan is None:
+        begun = time.perf_counter()
+        tune(scan)
+        say(f"  plan tuned in {time.perf_counter() - begun:.0f} s")
+    queries = sample_span_queries(scan, head, args.asked, seed=3)
+    for query in queries[:5]:
+        search_spans(scan, query, 20, depth=DEEP)
+    found: dict[str, object] = {"videos": args.searched}
+    for depth in args.depths:
+        report = measure_completeness(scan, replace(head, videos=depth), queries=queries)
+        took = sorted(timed(partial(search_spans, scan, query, 20, depth=depth)) for query in queries)
+        proved = 0
+        for query in queries:
+            near = scan.search(query.what, depth)  # the bound is one of best clips by what alone
+            last = search_spans(scan, query, 20, depth=depth).scores[0, -1]
+            slack = 2 * query.reach[1:].sum() + query.lengths.max()
+            proved += query.reach[0] * near.scores[0, -1] + slack <= last
+        middle, most = (1e3 * took[int(share * len(took))] for share in (0.5, 0.95))
+        say(f"  {args.searched:,} videos, {depth} deep: {report}")
+        say(f"  median {middle:.1f} ms, 95 % within {most:.1f}, quickest {1e3 * took[0]:.1f}")
+        say(f"  the plain bound proves {proved} of {len(queries)} complete")
+        found[str(depth)] = {"report": str(report), "median ms": middle, "proved": int(proved)}
+    return found
+
+
+def stored_clips(folder: Path, videos: int) -> list[str]:
+    """Segments of generated videos of 20 clips in a folder, made if they are not there."""
+    known = folder / "names.json"
+    if not known.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        names, waiting = [], []
+        for number, first in enumerate(range(0, videos, CHUNK)):
+            clips = chunk("scenes", number, min(CHUNK, videos - first)).reshape(-1, 256)
+            codes, scales = quantise(clips)
+            ids = np.arange(first, first + len(clips) // CLIPS)
+            offsets = np.arange(0, len(clips) + 1, CLIPS)
+            waiting.append(Segment("", "vision", ids, offsets, codes, scales, clips.astype(np.float16)))
+            if len(waiting) == 10 or first + CHUNK >= videos:
+                names.append(write_joined(folder, "vision", waiting))
+                waiting = []
+                say(f"    {first + CHUNK:,} videos written")
+        known.write_text(json.dumps(names))
+    return list(json.loads(known.read_text()))
+
+
 def trained_part(args: argparse.Namespace) -> dict[str, object]:
     """What ranking videos by the best mean cosine, as the scan does, costs a trained XML or ReLoCLNet."""
     from momentseek.measuring.evaluate import evaluate
@@ -649,7 +822,12 @@ def say(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="*", help="corpus, million, scan (all by default), trained")
+    parser.add_argument("part", nargs="*", help="corpus, million, scan (all by default), slate, trained")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="for Slate's generated library"
+    )
+    parser.add_argument("--depths", type=int, nargs="+", default=[DEEP], help="videos with the best clips, for Slate")
+    parser.add_argument("--asked", type=int, default=100, help="queries to Slate's generated library")
     parser.add_argument("--quick", action="store_true", help="500 videos and 100 queries; 2,000 searched")
     parser.add_argument("--videos", type=int, help="of the corpus (20,000)")
     parser.add_argument("--queries", type=int, help="asked of the corpus (2,781)")
@@ -675,6 +853,7 @@ def main() -> None:
     args.sample = args.sample or (200 if args.quick else 2_000)
     torch.set_num_threads(args.threads or 1)
     parts = {"corpus": corpus_part, "million": million_part, "scan": scan_part, "trained": trained_part}
+    parts["slate"] = slate_part
     default = ["trained"] if args.checkpoint else ["corpus", "million", "scan"]
     figures = {name: parts[name](args) for name in args.part or default}
     if args.json:

@@ -10,7 +10,8 @@ environment variable BENCH_RECORD names (``make bench`` does), or nowhere. Each 
     record.skip("LanceDB", "is not installed")
     record.save()
 
-``bench/compare.py OLD NEW`` says what got slower beyond noise; ``bench/page.py`` writes docs/benchmarks.md.
+``bench/compare.py OLD NEW`` says what got slower beyond noise; ``bench/page.py`` writes the figures into
+docs/measurements/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ as they do in what people ask.
 2. A server over sockets, with clients that each ask again as soon as they have an answer: searches a second, latency,
    the processor's time, and cores that were used (fewer than there are: others use the machine, or threads wait).
 3. ``--soak``: memory of the server's processes after each tenth of so many requests.
+
+``--clients ''`` leaves the server out, ``--searches 0`` the process.
 """
 
 from __future__ import annotations
@@ -309,6 +311,7 @@ def main() -> None:
         soak(versions[-1], queries, asked.soak, max(map(int, asked.clients.split(","))))
         return
     record = Record("searches")
+    clients = [int(number) for number in asked.clients.split(",") if number]
     found: dict[str, list[list[float]]] = {}
     loads: dict[str, dict[int, Load]] = {version.name: {} for version in versions}
     for _ in range(asked.rounds):
@@ -316,10 +319,12 @@ def main() -> None:
         for version in versions:
             if some and not version.arguments:
                 found.setdefault(version.name, []).extend(ask_process(version, some))
-            measure_server(version, [*map(int, asked.clients.split(","))], queries, asked.seconds, loads[version.name])
+            if clients:
+                measure_server(version, clients, queries, asked.seconds, loads[version.name])
     if found:
         print_processes(found, record)
-    print_loads(loads, record)
+    if clients:
+        print_loads(loads, record)
     record.save()
 
 

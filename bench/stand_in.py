@@ -12,7 +12,7 @@ from momentseek.recognition.encoders.protocol import TextEncoder
 class StandInEncoders:
     """The encoders of a library: one for all streams, which is there already."""
 
-    model = None
+    model, has_model = None, False
 
     def __init__(self, encoder: TextEncoder) -> None:
         self._encoder = encoder

@@ -196,3 +196,42 @@ def test_a_diagram_is_the_same_file_for_the_same_figures(bench: Any, tmp_path: P
     files = [videos.save_reliability(panels, tmp_path / name) for name in ("a", "b")]
     assert [path.name for path in files[0]] == ["reliability.png", "reliability.svg"]
     assert files[0][1].read_bytes() == files[1][1].read_bytes()
+
+
+def test_the_courts_interval_is_students(bench: Any) -> None:
+    pytest.importorskip("torch")
+    court = bench("court")
+    first, second = np.array([[0.5, 0.4, 0.9, 0.3, 0.6]]), np.array([[0.1, 0.3, 0.5, 0.2, 0.1]])
+    difference, half = court.interval([first], [second], np.arange(5))
+    apart = (first - second)[0]
+    assert difference == pytest.approx(apart.mean())
+    assert half == pytest.approx(2.7764451 * apart.std(ddof=1) / 5**0.5)  # t for 4 degrees of freedom
+
+
+def test_the_court_trains_once_and_reports_what_is_finished(
+    bench: Any, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    pytest.importorskip("torch")
+    court = bench("court")
+    table = tmp_path / "court.toml"
+    small = {
+        "videos = 100": "videos = 16",
+        "queries = 500": "queries = 40",
+        "_dim = 64": "_dim = 8",
+        "steps = 500": "steps = 4",
+    }
+    text = court.TABLE.read_text()
+    for old, new in {**small, "_dim = 48": "_dim = 8", "hidden = 32": "hidden = 8"}.items():
+        assert old in text
+        text = text.replace(old, new)
+    table.write_text(text)
+    monkeypatch.setattr(court, "TABLE", table)
+    asked = ["court.py", "--out", str(tmp_path / "out"), "--variants", "new-library", "--corpora", "1", "--seeds", "2"]
+    monkeypatch.setattr(sys, "argv", [*asked, "--rows", "slate-permuted,reloclnet"])
+    court.main()
+    first = capsys.readouterr().out.splitlines()
+    assert sum(line.endswith("of the processor") for line in first) == 4
+    assert len(first) == 4 + 2 + 2 * 7  # how two rows were searched, and seven measures of each
+    assert all("[" in line for line in first if "slate-permuted " in line and "±" in line)
+    court.main()
+    assert capsys.readouterr().out.splitlines() == first[4:]
