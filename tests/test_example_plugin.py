@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from momentseek.benchmarks.simulation.corpus import simulate
 from momentseek.benchmarks.simulation.film_corpus import simulate_grounding
 from momentseek.benchmarks.simulation.films import GroundingSettings
+from momentseek.benchmarks.simulation.settings import SimulationSettings
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
@@ -78,10 +80,26 @@ def films(once: Once) -> Path:
     return once("example-films", lambda folder: simulate_grounding(folder / "films", settings)) / "films"
 
 
+@pytest.fixture(scope="session")
+def series(once: Once) -> Path:
+    """Data with captions of moments."""
+    settings = SimulationSettings(videos=10, queries=20, seed=0, video_dim=8, text_dim=8)
+    return once("example-series", lambda folder: simulate(folder / "series", settings)) / "series"
+
+
 @pytest.fixture(scope="module")
-def used(site: Path, films: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+def used(
+    site: Path, films: Path, series: Path, make_video: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Said]:
     """Every command that takes outside things, by its name."""
     out = tmp_path_factory.mktemp("used")
+    (out / "videos").mkdir()
+    make_video(out / "videos" / "door.mp4", [(6.0, (30, 30, 200)), (6.0, (200, 30, 30)), (6.0, (30, 180, 30))])
+    judged = {"query_id": "1", "query": "a red door", "video": "door", "start": 6, "end": 12, "relevance": 1}
+    (out / "truth.jsonl").write_text(json.dumps({**judged, "duration": 18.0}))
+    library, hues = ["--library", out / "library"], ["--encoder", "hues"]
+    described = ["--data", series, "--set", "hidden=8", "--set", "batch=8", "--set", "steps=2", "--set", "threshold=0"]
+    described += ["--set", "train=tvc_train", "--set", "validate=tvc_val"]
     data, small = ["--data", films], ["--set", "hidden=16", "--set", "batch=8"]
     short = [*data, *small, "--set", "steps=2"]
     predicted = out / "run.csv"
@@ -99,15 +117,28 @@ def used(site: Path, films: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         "debias": ["debias", "span-crf", "--seeds", 1, *short, "--no-plots", "--baseline-seeds", 0, "-o", out / "d"],
         "reproduce": [*table, "--seeds", 1, *data, "--out", out / "table"],
         "export": ["export", out / "run", "--out", out / "exported"],
-    }
+        "train a captioner": ["train", "mean-gru", *described, "--out", out / "captioner", "-q"],
+        "describe": ["describe", out / "captioner", "--data", series, "--split", "tvc_val", "-q"],
+        "add": ["add", out / "videos", *library, *hues, "--no-transcribe", "-q"],
+        "search": ["search", *library, "--localiser", "otsu", "--streams", "vision", "--all", "--json", "a red door"],
+        "data features": [
+            "data", "features", f"train={out / 'truth.jsonl'}", "--videos", out / "videos", *hues, "--own-text",
+            "--clip-seconds", 2, "--layout", "npz", "--out", out / "features",
+        ],
+        "inspect": ["data", "features", "--inspect", out / "features"],
+    }  # fmt: skip
     found = dict(zip(commands, run_all(list(commands.values()), site), strict=True))
-    found["without"], found["resumed without"] = run_all(
+    missing = ("without", "resumed without", "described without", "searched without")
+    done = run_all(
         [
             ["predict", out / "run", *data, "--split", "test_ood", "--out", out / "run.jsonl"],
             ["train", "--resume", out / "run"],
+            ["describe", out / "captioner", "--data", series, "--split", "tvc_val"],
+            ["search", *library, "a red door"],
         ],
         site=None,
     )
+    found |= dict(zip(missing, done, strict=True))
     assert [json.loads(line)["step"] for line in (out / "run" / "track.jsonl").read_text().splitlines()] == [2, 2]
     assert predicted.read_text().startswith("query_id,video,start,end,score\n")
     return found
@@ -128,6 +159,12 @@ def used(site: Path, films: Path, tmp_path_factory: pytest.TempPathFactory) -> d
         ("debias", "span-crf"),
         ("reproduce", "ood MRR"),
         ("export", "of torch"),
+        ("train a captioner", "CIDEr-D"),
+        ("describe", ""),
+        ("add", ""),
+        ("search", '"start": 6'),
+        ("data features", "features"),
+        ("inspect", "video_features"),
     ],
 )
 def test_a_command_takes_what_the_package_adds(command: str, shown: str, used: dict[str, Said]) -> None:
@@ -136,12 +173,21 @@ def test_a_command_takes_what_the_package_adds(command: str, shown: str, used: d
     assert shown.lower() in out.lower()
 
 
-@pytest.mark.parametrize("command", ["without", "resumed without"])
-def test_a_checkpoint_says_what_it_needs(command: str, used: dict[str, Said]) -> None:
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [("without", "model span-crf"), ("resumed without", "model span-crf"), ("described without", "model mean-gru")],
+)
+def test_a_checkpoint_says_what_it_needs(command: str, what: str, used: dict[str, Said]) -> None:
     code, _, err = used[command]
     assert code == 2
-    assert "needs the model span-crf of the plug-in momentseek-example 0.1.0, which is not here" in err
+    assert f"needs the {what} of the plug-in momentseek-example 0.1.0, which is not here" in err
     assert "pip install 'momentseek-example==0.1.0'" in err
+
+
+def test_a_library_says_what_it_needs(used: dict[str, Said]) -> None:
+    code, _, err = used["searched without"]
+    assert code == 2
+    assert "its vectors were made by the encoder 'hues' of a plug-in, which is not here; install the plug-in" in err
 
 
 def test_its_own_tests_pass(site: Path) -> None:
@@ -168,6 +214,23 @@ def test_a_single_file_will_do(films: Path, tmp_path: Path) -> None:
     assert f"needs the model span-crf of the plug-in {file}, which is not here; load it: --plugin {file}" in missing[2]
 
 
+def test_the_model_of_the_page_is_trained(films: Path, tmp_path: Path) -> None:
+    """The code of docs/plugins.md as a file of one's own."""
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    (tmp_path / "point.py").write_text(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)[0])
+    plugin = ["--data", films, "--plugin", tmp_path / "point.py"]
+    trained, predicted = run_all(
+        [
+            ["train", "point", *plugin, "--out", tmp_path / "run", "--set", "steps=2", "--set", "hidden=8", "-q"],
+            ["predict", tmp_path / "run", *plugin, "--split", "test_ood", "--out", tmp_path / "run.jsonl"],
+        ],
+        site=None,
+    )
+    assert (trained[0], predicted[0]) == (0, 0), trained[2] + predicted[2]
+    rows = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    assert all(row["start"] < row["end"] for row in rows)
+
+
 def test_a_broken_package_is_one_sentence(site: Path, tmp_path: Path) -> None:
     broken = shutil.copytree(site, tmp_path / "site")
     (broken / "momentseek_example" / "measure.py").write_text("import no_such_package\n")
@@ -187,9 +250,10 @@ SMALLER = {"--videos 400": "--videos 40", "--set test=test": "--set test=test --
 """What the page says, and what the test does instead."""
 
 
-def test_the_strangers_path_of_the_page_can_be_walked(site: Path, tmp_path: Path) -> None:
-    """docs/adopting.md from beginning to end: own features, own model, two of ours, a comparison, cards, a table."""
-    text = (ROOT / "docs" / "adopting.md").read_text()
+def test_commands_for_an_own_model_run_as_documented(site: Path, tmp_path: Path) -> None:
+    """Its section of docs/training.md: own features, own model, two of ours, a comparison, cards, a table."""
+    page = (ROOT / "docs" / "training.md").read_text()
+    (text,) = [part for part in page.split("\n## ") if part.startswith("Your model, your features\n")]
     for old, new in SMALLER.items():
         assert old in text
         text = text.replace(old, new)
@@ -197,6 +261,7 @@ def test_the_strangers_path_of_the_page_can_be_walked(site: Path, tmp_path: Path
     commands = [shlex.split(line.removeprefix("$ ")) for line in lines]
     assert {words[0] for words in commands} == {"momentseek", "python", "pip"}
     (tmp_path / "own-table.toml").write_text(re.findall(r"^```toml\n(title.*?)^```", text, re.M | re.S)[0])
+    (tmp_path / "own.toml").write_text(re.findall(r"^```toml\n(\[model\].*?)^```", text, re.M | re.S)[0])
     script = next(words for words in commands if words[0] == "python")
     path = os.pathsep.join([str(ROOT / "src"), str(site)])
     subprocess.run(
@@ -204,6 +269,9 @@ def test_the_strangers_path_of_the_page_can_be_walked(site: Path, tmp_path: Path
     )
     run = [words[1:] for words in commands if words[0] == "momentseek"]
     run = [[*words, "--steps", "2", "--set", "hidden=16"] if words[0] == "reproduce" else words for words in run]
+    run.append(
+        ["train", "span-crf", "--data", "films", "--config", "own.toml", "--set", "steps=2", "--out", "own", "-q"]
+    )
     done = run_all(run, site, cwd=tmp_path)
     assert [(words, err) for words, (code, _, err) in zip(run, done, strict=True) if code] == []
     compared = next(out for words, (_, out, _) in zip(run, done, strict=True) if words[0] == "compare")
@@ -214,3 +282,4 @@ def test_the_strangers_path_of_the_page_can_be_walked(site: Path, tmp_path: Path
     assert "Raised letters" in ranked
     assert "span-crf" in (tmp_path / "leaderboard.html").read_text()
     assert "span-crf" in (tmp_path / "reproduction" / "own-table.md").read_text()
+    assert "hidden = 48" in (tmp_path / "own" / "config.toml").read_text()

@@ -20,10 +20,13 @@ import torch
 from momentseek import Judgements, Run, evaluate, read_run, write_run
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
+from momentseek.models.captioner import CAPTIONERS, CaptionBatch, CaptionerDims, caption_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.features.store import Features
 from momentseek.models.registry import build
 from momentseek.models.training.trackers import TRACKERS, TrackedRun
+from momentseek.recognition.captions.inputs import SPECIAL_WORDS, MomentInputs
+from momentseek.recognition.encoders.registry import image_text_encoder
 from momentseek.search.localise.localiser import Curve, localise
 
 
@@ -75,6 +78,33 @@ def test_a_spreadsheet_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_the_clips_above_the_threshold_are_proposed() -> None:
     spans = localise(Curve.regular([0.1, 0.1, 0.1, 0.8, 0.9, 0.8, 0.1, 0.1, 0.1], seconds=2), "otsu")
     assert (spans.start[0], spans.end[0]) == (6.0, 12.0)
+
+
+def test_pictures_and_their_colours_are_alike() -> None:
+    encoder = image_text_encoder("hues")
+    pictures = encoder.encode_images(
+        [np.full((40, 60, 3), colour, np.uint8) for colour in ((200, 20, 20), (20, 20, 250))]
+    )
+    alike = encoder.encode(["a red door", "the BLUE sea", "somebody"]) @ pictures.T
+    assert alike[:2].round(4).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert alike[2, 0] == pytest.approx(8**-0.5)
+
+
+def test_captions_are_learnt_by_heart() -> None:
+    torch.manual_seed(0)
+    spec = CAPTIONERS["mean-gru"]
+    dims = CaptionerDims(6, (*SPECIAL_WORDS, "a", "dog", "cat", "runs"))
+    model = spec.model(spec.config(hidden=16, word_dim=8), dims)
+    captions = caption_rows([["a", "dog", "runs"], ["a", "cat"]], model.vocabulary, 5)
+    clips = torch.randn(2, 4, 6)
+    rows = torch.zeros(2, 8, dtype=torch.long), torch.ones(2, 8, dtype=torch.bool)
+    optimiser = torch.optim.Adam(model.parameters(), 0.02)
+    for _ in range(80):
+        optimiser.zero_grad()
+        model.loss(CaptionBatch(clips, *rows, captions), 0, torch.Generator())["words"].backward()
+        optimiser.step()
+    inputs = MomentInputs(clips.numpy(), rows[0].numpy(), rows[1].numpy())
+    assert model.describe(inputs) == ["a dog runs", "a cat"]
 
 
 class Recorder:
