@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -50,4 +51,5 @@ def platform_tag() -> str:
     name = sysconfig.get_platform()
     if sys.platform == "darwin":
         name = name.replace("universal2", os.uname().machine)
+        name = re.sub(r"macosx-10\.\d+-arm64", "macosx-11.0-arm64", name)  # the first for these processors
     return name.replace("-", "_").replace(".", "_")
