@@ -91,7 +91,8 @@ def test_it_plays_by_itself_and_loops(search: Callable[..., Any], settled: Calla
         }""",
         arg=[start, end],
     )
-    assert max(page.evaluate("window.framesShown")) < end + FRAME
+    # the frame of the end is never shown on an idle machine; a busy one calls the page back a few frames late
+    assert max(page.evaluate("window.framesShown")) < end + 0.5
     assert not page.evaluate("document.querySelector('.player video').paused")
 
 

@@ -32,9 +32,18 @@ def test_what_the_browser_cannot_play_is_shown_as_a_preview(
     odd: Any, open_page: Callable[..., Any], settled: Callable[[Any], float]
 ) -> None:
     for name in ("old.avi", "new.mp4"):
-        page = open_page(f"{odd.address}#v={odd.ids[name]}&t=2.5,3.5", reduced_motion="reduce")
-        page.set_default_timeout(30_000)
-        page.wait_for_selector(".player .problem:has-text('A preview')")
+        held: list[Any] = []
+
+        def hold_first(page: Any, held: list[Any] = held) -> None:
+            page.route("**/preview", lambda route: route.continue_() if held else held.append(route))
+
+        address = f"{odd.address}#v={odd.ids[name]}&t=2.5,3.5"
+        page = open_page(address, reduced_motion="reduce", prepare=hold_first)
+        page.wait_for_selector(".player .problem:has-text('Making a preview')")
+        while not held:
+            page.wait_for_timeout(20)
+        held[0].continue_()
+        page.wait_for_function("() => document.querySelector('.player video').src.endsWith('/preview')")
         assert settled(page) == pytest.approx(2.5, abs=0.05)
         assert page.locator(".player .stage .problem").is_hidden()
         shown = page.evaluate(
