@@ -98,6 +98,8 @@ def finish(args: argparse.Namespace, table: PaperTable, variant: str, number: in
         assert task.config is not None
         began = time.process_time()
         report, outcome = train_or_read(task.config, data, task.folder)
+        if "best_step" not in report:
+            raise SystemExit(f"{name} was interrupted; the same command continues")
         if outcome is not None:
             write_bytes(task.folder / "seconds.json", json.dumps(time.process_time() - began).encode())
         model, truth = load_checkpoint(task.folder).model, data.split("test").timed_truth
