@@ -40,6 +40,8 @@ class Phase:
     """The model's name for the phase, which its ``loss`` may read."""
     rates: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     """Factors of the learning rate by group of parameters; 1 by default, and 0 freezes a group."""
+    stage: int = 0
+    """Number of the stage; the best checkpoint of a later stage replaces that of an earlier one, whatever its value."""
 
     def rate(self, group: str) -> float:
         """The factor of a group's learning rate.

@@ -95,6 +95,7 @@ def test_nothing_survives_a_file() -> None:
         (["lr=-1"], "lr must be at least 0"),
         (["batch=0"], "batch must be at least 1"),
         (["warmup=1.5"], "warmup is a share"),
+        (["hard_queries=16", "training.hard_pool=5"], "hard_pool 5 has fewer negatives than are drawn from it"),
         (["nms=1.5"], "nms is an overlap"),
         (["nms=-0.5"], "nms is an overlap"),
         (["schedule=stairs"], "schedule must be constant or linear or cosine"),

@@ -74,6 +74,17 @@ def test_every_phase_has_its_turn(model: str, films: Data, tmp_path: Path) -> No
     assert len(names) == {"drn": 3, "tsp_prl": 2, "wssl": 3}[model]
 
 
+def test_the_best_checkpoint_of_drn_is_one_of_its_last_stage(
+    films: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    falling = iter([0.9, 0.8, 0.5, 0.4, 0.2, 0.3])  # the first stage is the best, the third the worst
+    monkeypatch.setattr("momentseek.models.training.prediction.Validation.value", lambda *_: next(falling))
+    train(config("drn", films).with_changes(["validate_every=1"]), films, tmp_path / "run")
+    best = load_checkpoint(tmp_path / "run" / "best.safetensors")
+    assert (best.step, best.value) == (6, 0.3)
+    assert float(best.model.graded) == 1.0
+
+
 def train_and_load(asked: TrainConfig, films: Data, out: Path) -> Any:
     train(asked.with_changes(["steps=1", "validate_every=1"]), films, out / "run")
     return load_checkpoint(out / "run" / "last.safetensors").model

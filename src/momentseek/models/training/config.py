@@ -140,6 +140,11 @@ class TrainingSettings:
         at_least(self, 1, "steps", "validate_every", "patience", "threads", section="training")
         at_least(self, 0, "lr", "weight_decay", "clip", "cache_mb", "seed", "sharpness", section="training")
         at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", section="training")
+        if 0 < self.hard_pool < max(self.hard_videos, self.hard_queries):
+            raise MomentseekError(
+                f"training: hard_pool {self.hard_pool} has fewer negatives than are drawn from it (hard_videos "
+                f"{self.hard_videos}, hard_queries {self.hard_queries}); raise it, or set training.hard_pool=0 for all"
+            )
         above_nothing(self, "epochs", "minutes", "validations", "save_minutes", section="training")
         below_one(self, "momentum", section="training")
         at_least(self, 0, "lower", section="training")

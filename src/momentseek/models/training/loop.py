@@ -59,6 +59,7 @@ class LoopState:
     step: int = 0
     best: float | None = None
     best_step: int | None = None
+    best_stage: int = 0
     without_gain: int = 0
     validated: int = 0
     value: float | None = None
@@ -250,8 +251,9 @@ class TrainingLoop:
         counts = self.counts
         counts.validated, counts.value = counts.step, value
         counts.seconds = time.monotonic() - self._began
-        if counts.best is None or value > counts.best:
-            counts.best, counts.best_step, counts.without_gain = value, counts.step, 0
+        stage = self.model.phase_at(counts.step - 1, (counts.step - 1) // self.per_epoch).stage
+        if counts.best is None or stage > counts.best_stage or value > counts.best:
+            counts.best, counts.best_step, counts.best_stage, counts.without_gain = value, counts.step, stage, 0
             if self.processes.first:
                 self._write(BEST_CHECKPOINT, value)
         else:

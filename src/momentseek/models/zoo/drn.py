@@ -173,7 +173,7 @@ class Drn(CorpusModel):
             "second": {"": 0.0, "grade": second},
             "third": {"": third, "grade": third},
         }
-        return Phase(stage, rates[stage])
+        return Phase(stage, rates[stage], STAGES.index(stage))
 
     def encode_words(self, words: Words) -> Encodings:
         return {f"level{i}": q for i, q in enumerate(self.query(words))}
