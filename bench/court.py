@@ -35,7 +35,7 @@ from momentseek.core.moments.arrays import FloatArray, IntArray
 from momentseek.measuring.evaluate import evaluate
 from momentseek.measuring.formats import read_run, read_truth, write_run
 from momentseek.measuring.replicates import cluster_variance, video_clusters
-from momentseek.measuring.significance import two_sided_p
+from momentseek.measuring.significance import t_quantile
 from momentseek.models.features.data import Data
 from momentseek.models.inference.prediction import predict
 from momentseek.models.training.checkpoint import load_checkpoint
@@ -145,23 +145,22 @@ def pooled_values(args: argparse.Namespace, variant: str, number: int, rows: Seq
 def interval(first: Sequence[FloatArray], second: Sequence[FloatArray], clusters: IntArray) -> tuple[float, float]:
     """The difference of two systems' means and half of its 95 % interval; each has (seeds, queries) for every corpus.
 
-    The variance of the difference is that over videos, and for each system that over the seeds within its corpora;
-    degrees of freedom by Welch and Satterthwaite.
+    As ``replicates.replicated_test`` computes it, with the variance over seeds taken within each corpus.
     """
     apart = np.concatenate([np.mean(a, axis=0) - np.mean(b, axis=0) for a, b in zip(first, second, strict=True)])
-    parts = [(cluster_variance(apart, clusters), len(np.unique(clusters)) - 1)]
+    videos = len(np.unique(clusters))
+    whole = cluster_variance(apart, clusters)
+    squares = whole**2 / (videos - 1)
     for system in (first, second):
-        seeds = np.array([np.mean(corpus, axis=1) for corpus in system])
-        corpora, count = seeds.shape
+        means = np.array([np.mean(corpus, axis=1) for corpus in system])
+        corpora, count = means.shape
         if count > 1:
-            parts.append((float(seeds.var(axis=1, ddof=1).mean()) / (count * corpora), corpora * (count - 1)))
-    whole = sum(variance for variance, _ in parts)
-    freedom = whole**2 / sum(variance**2 / degrees for variance, degrees in parts)
-    low, high = 0.0, 100.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if two_sided_p(middle, freedom) > 0.05 else (low, middle)
-    return float(apart.mean()), low * whole**0.5
+            rest = np.concatenate([c - c.mean(0) - c.mean(1, keepdims=True) + c.mean() for c in system], axis=1)
+            noise = sum(cluster_variance(row, clusters) for row in rest) / (count * (count - 1))
+            spread = float(means.var(axis=1, ddof=1).mean()) / (count * corpora)
+            whole += max(0.0, spread - noise)
+            squares += (spread**2 / corpora + noise**2 / (videos - 1)) / (count - 1)
+    return float(apart.mean()), t_quantile(0.05, whole**2 / squares) * whole**0.5
 
 
 def report(args: argparse.Namespace, table: PaperTable, variant: str) -> Iterable[str]:

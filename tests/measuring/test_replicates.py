@@ -46,18 +46,30 @@ def test_intervals_by_video_cover_the_truth() -> None:
     assert 0.04 <= ((low > 0) | (high < 0)).mean() <= 0.065
 
 
-@pytest.mark.parametrize("seed_share", [0.0, 0.1, 0.4])
-def test_type_i_error_with_seeds_is_five_percent_however_much_seeds_differ(seed_share: float) -> None:
+def two_systems(rng: np.random.Generator, seed_share: float, noise: float, gain: float = 0.0) -> list[np.ndarray]:
+    """Values of two systems, (3 seeds, queries): the first is better by ``gain``."""
+    apart = null(rng, 1)[:, 0] / 2
+    return [
+        (sign + 1) * gain / 2 + sign * apart + rng.normal(0, seed_share, (3, 1)) + rng.normal(0, noise, (3, len(apart)))
+        for sign in (1, -1)
+    ]
+
+
+@pytest.mark.parametrize(("seed_share", "noise"), [(0.0, 0.3), (0.1, 0.3), (0.4, 0.3), (0.1, 1.0), (0.4, 1.0)])
+def test_type_i_error_with_seeds_is_five_percent_however_much_seeds_differ(seed_share: float, noise: float) -> None:
     rng = np.random.default_rng(2)
-    found = []
-    for _ in range(2000):
-        apart = null(rng, 1)[:, 0] / 2
-        systems = [
-            sign * apart + rng.normal(0, seed_share, (3, 1)) + rng.normal(0, 0.3, (3, len(CLUSTERS)))
-            for sign in (1, -1)
-        ]
-        found.append(replicated_test(*systems, CLUSTERS)[0])
-    assert 0.04 <= np.mean(np.array(found) <= 0.05) <= 0.06
+    found = [replicated_test(*two_systems(rng, seed_share, noise), CLUSTERS).p for _ in range(2000)]
+    assert 0.035 <= np.mean(np.array(found) <= 0.05) <= 0.06
+
+
+@pytest.mark.parametrize("seed_share", [0.0, 0.1, 0.3])
+def test_smallest_findable_difference_has_80_percent_power_with_seeds(seed_share: float) -> None:
+    rng = np.random.default_rng(5)
+    tests = [replicated_test(*two_systems(rng, seed_share, 0.3), CLUSTERS) for _ in range(300)]
+    error = math.sqrt(np.mean([test.error**2 for test in tests]))
+    gain = smallest_findable(error, float(np.median([test.freedom for test in tests])))
+    found = [replicated_test(*two_systems(rng, seed_share, 0.3, gain), CLUSTERS).p for _ in range(1000)]
+    assert 0.74 <= np.mean(np.array(found) <= 0.05) <= 0.86
 
 
 def evaluation(values: np.ndarray, run: str) -> Evaluation:
@@ -81,6 +93,10 @@ def test_a_comparison_takes_seeds_together_and_says_what_it_did() -> None:
     (pair,) = found.pairs
     assert pair.significant
     assert pair.low < 0.15 < pair.high
+    differing = [evaluation(e.values[:, 0] + shift, "ours") for e, shift in zip(ours, (0, 0.12, 0.3), strict=True)]
+    (wide,) = compare([differing, theirs]).pairs
+    assert wide.high - wide.difference > 3 * np.std([0, 0.12, 0.3], ddof=1) / math.sqrt(3)  # Student's, not normal
+    assert (wide.low <= 0) == (wide.p_uncorrected > 0.05)
     assert found.means[0, 0] == pytest.approx(np.mean([e.means["AxIoU@1"] for e in ours]))
     text = render(found, power=True)
     assert "300 queries in 60 videos, which are exchanged and drawn as a whole, 3 seeds per system" in text

@@ -12,7 +12,6 @@ import numpy as np
 from momentseek.core.errors import MomentseekError, parameter
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.measuring.comparison import LETTERS, Comparison, QueryDifference, RunPair
-from momentseek.measuring.reliability import NORMAL_95
 from momentseek.measuring.replicates import cluster_sums, replicated_test, smallest_findable, video_clusters
 from momentseek.measuring.resampling import (
     CONFIDENCE_LEVEL,
@@ -29,6 +28,7 @@ from momentseek.measuring.significance import (
     outcomes,
     paired_t_test,
     randomisation_test,
+    t_quantile,
     tukey_test,
 )
 
@@ -83,7 +83,7 @@ def compare(
     queries, runs, measures = values.shape
     first, second = np.triu_indices(runs, k=1)
     apart = differences(values[:, first], values[:, second]).reshape(queries, -1)
-    p_seeds, error = _seed_tests(groups, out, first, second, clusters)
+    p_seeds, error, freedom = _seed_tests(groups, out, first, second, clusters)
     test, raw = ("seeds", p_seeds) if seeded else (test, _pair_tests(cluster_sums(apart, clusters), test, seed))
     if test == "tukey":
         correction, raw = "tukey", tukey_test(cluster_sums(values, clusters), seed=seed)[first, second]
@@ -99,7 +99,8 @@ def compare(
         resampled[:, r, whole] = resampled_figures(evaluation, np.ones(queries, dtype=bool), seed=seed)[:, whole]
     low, high = percentiles((resampled[:, first] - resampled[:, second]).reshape(len(resampled), -1), CONFIDENCE_LEVEL)
     if seeded:  # a bootstrap of queries alone would ignore the variance over seeds
-        low, high = (np.nanmean(apart, axis=0) + side * NORMAL_95 * error.reshape(-1) for side in (-1, 1))
+        half = error * np.vectorize(t_quantile)(1 - CONFIDENCE_LEVEL, freedom)
+        low, high = (np.nanmean(apart, axis=0) + side * half.reshape(-1) for side in (-1, 1))
     better = np.array([-1.0 if measure.LOWER_IS_BETTER else 1.0 for measure in head.measures])
     wins, ties, losses = outcomes((apart.reshape(queries, -1, measures) * better).reshape(queries, -1))
     effect = effect_size(apart)
@@ -121,7 +122,7 @@ def compare(
             ties=int(ties[flat]),
             losses=int(losses[flat]),
             significant=bool(p[k, m] <= alpha),
-            findable=smallest_findable(float(error[k, m]), alpha),
+            findable=smallest_findable(float(error[k, m]), float(freedom[k, m]), alpha),
         )
 
     return Comparison(
@@ -166,16 +167,16 @@ def _seed_tests(
     first: IntArray,
     second: IntArray,
     clusters: IntArray | None,
-) -> tuple[FloatArray, FloatArray]:
-    """Return p-values over videos and seeds, and standard errors; each (pairs, measures)."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return p-values over videos and seeds, standard errors, and degrees of freedom; each (pairs, measures)."""
     seeds = [np.where(out, np.nan, np.stack([e.values for e in group])) for group in groups]
     found = np.array(
         [
             [replicated_test(seeds[a][..., m], seeds[b][..., m], clusters) for m in range(out.shape[1])]
             for a, b in zip(first, second, strict=True)
         ]
-    ).reshape(len(first), -1, 2)
-    return found[..., 0], found[..., 1]
+    ).reshape(len(first), -1, 3)
+    return found[..., 0], found[..., 1], found[..., 2]
 
 
 def largest_differences(first: Evaluation, second: Evaluation, measure: str, n: int = 10) -> list[QueryDifference]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
 from momentseek.core.moments.arrays import BoolArray, FloatArray, IntArray
 from momentseek.core.moments.captions import CaptionTable
 from momentseek.core.moments.judgements import Judgements
-from momentseek.measuring.significance import two_sided_p
+from momentseek.measuring.significance import t_quantile, two_sided_p
 
 POWER = 0.8
 """Probability of detecting a true difference of the size that ``smallest_findable`` returns."""
@@ -68,40 +68,54 @@ def cluster_variance(values: FloatArray, clusters: IntArray | None) -> float:
     return float((sums**2).sum()) / int(counted.sum()) ** 2 * count / max(1, count - 1)
 
 
-def replicated_test(first: FloatArray, second: FloatArray, clusters: IntArray | None) -> tuple[float, float]:
-    r"""Return p-value and standard error of the difference between two systems' means; values are (seeds, queries).
+class DifferenceTest(NamedTuple):
+    """Whether two systems differ: p-value, standard error of their difference, and its degrees of freedom."""
 
-    .. math:: t = \bar d / \sqrt{s_v^2 + s_A^2 / n_A + s_B^2 / n_B}
+    p: float
+    error: float
+    freedom: float
 
-    with the variance over videos of the seeds' mean difference and the variances over seeds; degrees of freedom by
-    Welch and Satterthwaite. Queries that do not count for a seed hold NaN and are left out.
+
+def replicated_test(first: FloatArray, second: FloatArray, clusters: IntArray | None) -> DifferenceTest:
+    r"""Test the difference between two systems' means; values are (seeds, queries).
+
+    .. math:: t = \bar d / \sqrt{s_v^2 + \max(0, s_A^2 - e_A^2) + \max(0, s_B^2 - e_B^2)}
+
+    with the squared errors over videos of the seeds' mean difference and over each system's seeds; e², the noise of
+    single queries and seeds, is in both and must count once. Degrees of freedom by Satterthwaite, from all of these
+    (Satterthwaite, Biometrics Bulletin 2, 1946). Queries that do not count for a seed hold NaN and are left out.
     """
     counted = np.isfinite(first).all(axis=0) & np.isfinite(second).all(axis=0)
     if counted.sum() < 2:
-        return 1.0, math.nan
-    first, second = np.where(counted, first, np.nan), np.where(counted, second, np.nan)
+        return DifferenceTest(1.0, math.nan, math.nan)
+    first, second = first[:, counted], second[:, counted]
+    clusters = None if clusters is None else np.unique(clusters[counted], return_inverse=True)[1]
     apart = first.mean(axis=0) - second.mean(axis=0)
-    videos = int(counted.sum()) if clusters is None else len(np.unique(clusters[counted]))
-    parts = [(cluster_variance(apart, clusters), videos - 1)]
-    for seeds in (np.nanmean(first, axis=1), np.nanmean(second, axis=1)):
-        if len(seeds) > 1:
-            parts.append((float(seeds.var(ddof=1)) / len(seeds), len(seeds) - 1))
-    whole = sum(variance for variance, _ in parts)
-    difference = float(np.nanmean(apart))
+    videos = len(apart) if clusters is None else int(clusters.max()) + 1
+    whole = cluster_variance(apart, clusters)
+    squares = whole**2 / max(1, videos - 1)
+    for values in (first, second):
+        if (n := len(values)) > 1:
+            means = values.mean(axis=1)
+            rest = values - values.mean(axis=0) - means[:, None] + means.mean()
+            noise = sum(cluster_variance(row, clusters) for row in rest) / (n * (n - 1))
+            spread = float(means.var(ddof=1)) / n
+            whole += max(0.0, spread - noise)
+            squares += (spread**2 + noise**2 / max(1, videos - 1)) / (n - 1)
+    difference = float(apart.mean())
     if whole <= 1e-24:
-        return (1.0 if abs(difference) <= 1e-12 else 0.0), 0.0
-    freedom = whole**2 / sum(variance**2 / max(1, degrees) for variance, degrees in parts)
-    return two_sided_p(difference / math.sqrt(whole), freedom), math.sqrt(whole)
+        return DifferenceTest(1.0 if abs(difference) <= 1e-12 else 0.0, 0.0, math.inf)
+    freedom = whole**2 / squares
+    return DifferenceTest(two_sided_p(difference / math.sqrt(whole), freedom), math.sqrt(whole), freedom)
 
 
-def smallest_findable(error: float, alpha: float = 0.05) -> float:
+def smallest_findable(error: float, freedom: float = math.inf, alpha: float = 0.05) -> float:
     """Return the smallest true difference that a test at ``alpha`` detects with a power of 80 %.
 
-    >>> round(smallest_findable(0.01), 3)
-    0.028
+    >>> round(smallest_findable(0.01), 3), round(smallest_findable(0.01, freedom=4), 3)
+    (0.028, 0.037)
     """
-    normal = NormalDist()
-    return error * (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER))
+    return error * (t_quantile(alpha, freedom) + t_quantile(2 * (1 - POWER), freedom))
 
 
 def shared_letters(means: Sequence[float], apart: BoolArray) -> list[str]:

@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Iterator
 from itertools import permutations
+from statistics import NormalDist
 
 import numpy as np
 
@@ -40,6 +41,23 @@ def two_sided_p(t: float, freedom: float) -> float:
     central = x > (a + 1) / (a + 2.5)  # where the fraction converges quickly for 1 − I instead
     p = 1 - power / _fraction(0.5, a, y, x) if central else power / _fraction(a, 0.5, x, y)
     return min(1.0, max(p, MIN_P_VALUE))
+
+
+def t_quantile(p: float, freedom: float) -> float:
+    """The inverse of ``two_sided_p``: the distance from 0 that Student's t reaches with probability ``p``.
+
+    >>> round(t_quantile(0.05, 4), 4), round(t_quantile(0.05, math.inf), 4)
+    (2.7764, 1.96)
+    """
+    if not math.isfinite(freedom):
+        return NormalDist().inv_cdf(1 - p / 2) if freedom > 0 else math.nan
+    low, high = 0.0, 1.0
+    while two_sided_p(high, freedom) > p:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if two_sided_p(middle, freedom) > p else (low, middle)
+    return low
 
 
 def gamma_ratio(a: float) -> float:

@@ -180,7 +180,7 @@ def row_letters(systems: Sequence[Sequence[FloatArray]], clusters: IntArray | No
     """
     seeds = [np.stack(values) for values in systems]
     first, second = np.triu_indices(len(seeds), k=1)
-    raw = [replicated_test(seeds[a], seeds[b], clusters)[0] for a, b in zip(first, second, strict=True)]
+    raw = [replicated_test(seeds[a], seeds[b], clusters).p for a, b in zip(first, second, strict=True)]
     apart = np.zeros((len(seeds), len(seeds)), dtype=bool)
     apart[first, second] = apart[second, first] = holm(np.array(raw)) <= ALPHA
     means = [float(np.nanmean(each)) if np.isfinite(each).any() else math.nan for each in seeds]
