@@ -56,6 +56,7 @@ ADD_WORDS_SETTING = "add_words"
     type=click.FloatRange(0.1, 600),
     default=1.5,
     show_default=True,
+    metavar="SECONDS",
     help="Length of a clip in a new library.",
 )
 @click.option(

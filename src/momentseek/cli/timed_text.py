@@ -171,7 +171,7 @@ def edit_transcript(video: str, library: str | None, wait: float) -> None:
 @options.library
 @options.wait
 def import_transcript(video: str, file: str, library: str | None, wait: float) -> None:
-    """Correct the recognised speech of a video with FILE, an SRT or VTT file, under the rules of `edit`.
+    """Correct the recognised speech of a video with FILE, an SRT or VTT file, as `edit` does.
 
     \b
       momentseek transcript show talk.mp4 --out talk.srt
