@@ -89,7 +89,7 @@ def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStor
     assert library.status().unread == 2
     library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
-    assert (report.unchanged, report.read, str(report)) == (2, 2, "2 videos unchanged; 2 videos read (00:00:06)")
+    assert (report.unchanged, report.read, str(report)) == (2, 2, "2 videos unchanged; 2 videos read by OCR (00:00:06)")
     assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": READ}
     found = track(library.catalog, OCR, library.videos()[0].id)
     assert found is not None
@@ -134,7 +134,7 @@ def test_a_picture_that_cannot_be_read_costs_one_video(
     library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
     assert [noted.text for noted in report.noted] == [
-        "what is written in it was not read: the reader stops at it; convert it"
+        "its text on screen was not read: the reader stops at it; convert it"
     ]
     assert (library.status().unreadable, library.status().read) == (1, 1)
     assert library.ocr().read == 0  # not tried again unasked
@@ -147,7 +147,7 @@ def test_a_broken_reader_costs_no_pictures(library: LibraryStore, films: Path, l
     library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
     assert report.added == 2
-    assert report.notes[-1] == "what is written was not read: the reader cannot be started"
+    assert report.notes[-1] == "text on screen was not read: the reader cannot be started"
     with pytest.raises(MomentseekError, match="cannot be started"):
         library.ocr()
 

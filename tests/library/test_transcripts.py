@@ -135,7 +135,7 @@ def test_a_sound_that_cannot_be_heard_costs_one_video(library: LibraryStore, tal
     library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert [noted.text for noted in report.noted] == [
-        "what is said in it was not heard: its sound makes the recogniser stop; convert it"
+        "its speech was not transcribed: its sound makes the recogniser stop; convert it"
     ]
     assert library.status().unhearable == 1
     assert library.transcribe().heard == 0  # not tried again unasked
@@ -149,7 +149,7 @@ def test_a_broken_recogniser_costs_no_pictures(library: LibraryStore, talks: Pat
     library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert report.added == 3
-    assert report.notes[-1] == "what is said was not heard: the transcriber cannot be started"
+    assert report.notes[-1] == "speech was not transcribed: the transcriber cannot be started"
     with pytest.raises(MomentseekError, match="cannot be started"):
         library.transcribe()
 
@@ -229,7 +229,7 @@ def test_only_what_a_machine_heard_can_be_corrected(library: LibraryStore, talks
     library.add(talks)
     ids = {v.name: v.id for v in library.videos()}
     for name in ("b.mp4", "c.mp4"):
-        with pytest.raises(MomentseekError, match="has no transcript that a recogniser made"):
+        with pytest.raises(MomentseekError, match="has no transcript by speech recognition"):
             library.edit_cues(ids[name], [CueEdit(0.5, 2.0, "other")])
     with pytest.raises(MomentseekError, match="there is no cue at 900"):
         library.edit_cues(ids["a.mp4"], [CueEdit(900.0, 901.0, "other")])
@@ -272,7 +272,7 @@ def test_sound_without_a_decoder_costs_no_pictures(
     report = library.add(talks)
     assert (report.added, report.heard, report.failed) == (3, 0, [])
     assert report.noted[-1].text == (
-        "what is said in it was not heard: has no sound that can be decoded; convert it, or add subtitles"
+        "its speech was not transcribed: has no sound that can be decoded; convert it, or add subtitles"
     )
 
 
@@ -304,8 +304,8 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
     library.options = replace(library.options, transcriber=str(model))
     report = library.add(talks)
     assert report.added == 3
-    (note,) = [note for note in report.notes if "not heard" in note]
-    assert note.startswith(f"what is said was not heard: {model / 'model.bin'} is missing; a faster-whisper model has")
+    (note,) = [note for note in report.notes if "not transcribed" in note]
+    assert note.startswith(f"speech was not transcribed: {model / 'model.bin'} is missing; a faster-whisper model has")
     with pytest.raises(MomentseekError, match=r"model\.bin is missing"):
         library.transcribe(transcriber=f"whisper:{model}")
 

@@ -13,7 +13,7 @@ from typing import Any
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.replicas.place import shard_place
-from momentseek.cluster.replicas.replica import bring_shard
+from momentseek.cluster.replicas.replica import update_shard
 from momentseek.cluster.shard_client import ShardAnswers, ShardClient, ShardStatus
 from momentseek.core.errors import LibraryError, MomentseekError, optional_module
 from momentseek.library.catalog import Catalog
@@ -37,7 +37,7 @@ class ShardSearcher:
     def __init__(self, place: str, neighbours: int = 1) -> None:
         # shards on the same machine share its cores
         os.environ.setdefault(THREADS_VARIABLE, str(max(1, available_cores() // neighbours)))
-        path = bring_shard(place)
+        path = update_shard(place)
         self._shard = WarmState(LibraryReader(path, Catalog(path)))
 
     def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:

@@ -26,10 +26,10 @@ class LibraryOrigin(Protocol):
     def why_outdated(self) -> str:
         """Why the copy may be outdated, as one clause; empty if it is current."""
 
-    def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
+    def ensure_vectors(self, names: Callable[[], Iterable[str]]) -> None:
         """Fetch the segments that ``names`` returns, unless the copy has them."""
 
-    def bring_segment(self, name: str) -> None:
+    def ensure_segment(self, name: str) -> None:
         """Fetch one segment, if the original has it."""
 
     def size(self) -> int:

@@ -287,7 +287,7 @@ def read_segment(folder: Path, name: str) -> Segment:
     if not path.exists():
         origin = origin_of(folder.parent)
         if origin is not None:
-            origin.bring_segment(name)
+            origin.ensure_segment(name)
     try:
         raw, mapped = read_or_map(path)
         size = int.from_bytes(raw[len(SEGMENT_MAGIC) : len(SEGMENT_MAGIC) + 8].tobytes(), "little")

@@ -145,7 +145,7 @@ def test_segments_that_another_thread_replaced_are_sought_in_the_new_state(
         raise MissingObjectError("an object is not there")
 
     monkeypatch.setattr(ShardReplica, "fetch_vectors", fetch)
-    found.bring_vectors(lambda: ["a"])
+    found.ensure_vectors(lambda: ["a"])
     assert len(asked) == 2
     asked.clear()
     monkeypatch.setattr(ShardReplica, "pull", lambda self: False)
@@ -155,7 +155,7 @@ def test_segments_that_another_thread_replaced_are_sought_in_the_new_state(
 
     monkeypatch.setattr(ShardReplica, "fetch_vectors", lose)
     with pytest.raises(LibraryError, match="an object is not there"):
-        found.bring_vectors(lambda: ["a"])
+        found.ensure_vectors(lambda: ["a"])
 
 
 def test_a_writer_that_dies_before_its_state_leaves_the_old_one(
@@ -228,7 +228,7 @@ def test_the_lease_names_its_holder_and_ends(sent: S3Server, machine: Callable[[
     first, second, third = (Publisher(shard, name) for name in ("a", "b", "a"))
     before = sent.objects[path]
     first.take()
-    with pytest.raises(LibraryBusyError, match=r"process \d+ on .* is changing this library .* last heard of 0 s ago"):
+    with pytest.raises(LibraryBusyError, match=r"process \d+ on .* is changing this library .* last renewed 0 s ago"):
         second.take()
     third.take()
     with pytest.raises(LibraryBusyError, match="another machine has taken over"):

@@ -117,7 +117,7 @@ def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector
     assert report.listened == 2
     (note,) = report.noted
     assert note.path.name == "hall.mkv"
-    assert "its sounds were not heard" in note.text
+    assert "its sounds were not detected" in note.text
 
 
 @pytest.mark.parametrize(

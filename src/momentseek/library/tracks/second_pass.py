@@ -78,8 +78,8 @@ class SecondPass(TrackPass):
 
     kind = PICTURES
     what = "encoding"
-    undone = "the pictures were not seen by the second encoder"
-    undone_in_video = "its pictures were not seen by the second encoder"
+    undone = "the second encoder did not encode the videos"
+    undone_in_video = "the second encoder did not encode it"
     order = "CAST(videos.added / 3600 AS INTEGER) DESC, duration"
     after_adding = True
 

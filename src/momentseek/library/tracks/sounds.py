@@ -30,9 +30,9 @@ class SoundPass(TrackPass):
     """
 
     kind = SOUNDS
-    what = "listening"
-    undone = "sounds were not heard"
-    undone_in_video = "its sounds were not heard"
+    what = "detecting sounds"
+    undone = "sounds were not detected"
+    undone_in_video = "its sounds were not detected"
     keeps_old = True
 
     def __init__(self, request: PassRequest, name: str = YAMNET, threads: int = 1, *, renew: bool = False) -> None:

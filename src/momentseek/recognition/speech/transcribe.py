@@ -154,7 +154,7 @@ class TranscriberProcess(JobProcess):
     """A transcriber in a separate process, for one file at a time; close it, or use ``with``."""
 
     def __init__(self, spec: str, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
-        words = JobWords(f"the transcriber {spec}", "its sound", "cannot be heard")
+        words = JobWords(f"the transcriber {spec}", "its sound", "cannot be processed")
         worker = "momentseek.recognition.speech.worker"
         super().__init__(worker, [spec, str(threads)], words, threads=threads, timeout=timeout)
 
