@@ -39,7 +39,7 @@ class LibraryOrigin(Protocol):
         """Hold the write lock of the original, and publish the changes of the copy at the end."""
 
     def problems(self) -> tuple[list[str], list[str]]:
-        """Problems of the original, and notes on what is only worth knowing."""
+        """Check the original; returns problems, and notes that need no repair."""
 
     def send_missing(self) -> int:
         """Send again the files that the original has lost; returns their number. The caller holds the write lock."""

@@ -43,7 +43,7 @@ ALTERED_BYTES = "its bytes are not those that were written"
 
 @dataclass
 class VerifyReport:
-    """Counts of what was checked, what is wrong (``problems``), and what is only worth knowing (``notes``)."""
+    """Counts of what was checked, what is wrong (``problems``), and remarks that need no repair (``notes``)."""
 
     videos: int = 0
     segments: int = 0

@@ -75,7 +75,7 @@ class EventStreams:
 
     @contextmanager
     def open(self, client: str) -> Iterator[EventStream]:
-        """A stream to a client for the time of a ``with``."""
+        """A stream to a client, open for a ``with`` block."""
         stream = self.begin(client)
         try:
             yield stream

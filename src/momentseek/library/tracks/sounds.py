@@ -72,7 +72,7 @@ class SoundPass(TrackPass):
         return [Cue(e.start, e.end, printable(e.label.strip()), score=e.score) for e in events]
 
     def count(self, seconds: float) -> None:
-        """Report a video that was heard."""
+        """Count a video whose sounds were detected."""
         self.report.listened += 1
         self.report.listened_seconds += seconds
 
