@@ -84,7 +84,7 @@ def _sorted(found: dict[str, list[tuple[str, float, float]]]) -> dict[str, list[
     return {name: sorted(some, key=READ.index) for name, some in found.items()}
 
 
-def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStore, films: Path) -> None:
+def test_ocr_runs_once_and_only_on_request(library: LibraryStore, films: Path) -> None:
     assert library.add(films).read == 0
     assert library.status().unread == 2
     library.options = replace(library.options, ocr_model="ppocr-small")
@@ -100,7 +100,7 @@ def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStor
     assert [o.text for o in library.catalog.cues_between(library.videos()[0].id, 0.0, 1.0, OCR)] == ["Way out"]
 
 
-def test_what_was_read_before_an_interrupt_is_not_read_again(
+def test_read_frames_are_not_read_again_after_an_interrupt(
     library: LibraryStore, films: Path, lector: type[Lector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
@@ -177,7 +177,7 @@ def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -
     assert library.verify().problems == []
 
 
-def test_a_damaged_index_of_what_was_read_is_found_and_made_anew(library: LibraryStore, films: Path) -> None:
+def test_damaged_ocr_index_is_found_and_rebuilt(library: LibraryStore, films: Path) -> None:
     library.options = replace(library.options, ocr_model="ppocr-small")
     library.add(films)
     with closing(sqlite3.connect(library.path / "catalog.sqlite")) as other, other:

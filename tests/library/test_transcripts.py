@@ -81,7 +81,7 @@ def texts(library: LibraryStore) -> dict[str, list[str]]:
 HEARD = {"a.mp4": ["a purple balloon", "lands softly"], "b.mp4": ["written by hand"], "c.mp4": []}
 
 
-def test_only_what_has_sound_and_no_subtitles_is_heard(library: LibraryStore, talks: Path) -> None:
+def test_only_videos_with_sound_and_without_subtitles_are_transcribed(library: LibraryStore, talks: Path) -> None:
     library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert (report.added, report.heard) == (3, 1)
@@ -97,7 +97,7 @@ def test_only_what_has_sound_and_no_subtitles_is_heard(library: LibraryStore, ta
     assert track_counts(library.catalog, SPEECH) == TrackCounts(1, a.duration, found=3, undone=0, failed=0)
 
 
-def test_videos_that_were_added_unheard_can_be_heard_later(library: LibraryStore, talks: Path) -> None:
+def test_videos_added_without_transcription_can_be_transcribed_later(library: LibraryStore, talks: Path) -> None:
     library.add(talks)
     assert library.status().unheard == 1
     assert library.transcribe(["c*"]).heard == 0
@@ -106,7 +106,7 @@ def test_videos_that_were_added_unheard_can_be_heard_later(library: LibraryStore
     assert library.status().unheard == 0
 
 
-def test_what_was_heard_before_an_interrupt_is_not_heard_again(
+def test_transcribed_parts_are_not_transcribed_again_after_an_interrupt(
     library: LibraryStore, talks: Path, parrot: type[Parrot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(talks)
@@ -276,7 +276,7 @@ def test_sound_without_a_decoder_costs_no_pictures(
     )
 
 
-def test_a_language_that_is_not_known_is_said_and_the_rest_goes_on(
+def test_unknown_language_is_reported_and_the_rest_continues(
     library: LibraryStore, talks: Path, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     film(talks / "d.mp4", RED, BLUE, audio=True)
@@ -310,7 +310,7 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
         library.transcribe(transcriber=f"whisper:{model}")
 
 
-def test_a_damaged_segment_stops_no_hearing_and_is_named_when_a_cue_is_corrected(
+def test_damaged_segment_does_not_stop_transcription_and_is_named_on_correction(
     library: LibraryStore, talks: Path, film: Callable[..., Path]
 ) -> None:
     library.options = replace(library.options, transcriber="whisper-base")

@@ -258,9 +258,7 @@ class Library:
         if not found:
             raise MediaError(f"{hit.path}: is no longer in the library; search again")
         if is_missing(found[0].path):
-            raise MediaError(
-                f"{found[0].path}: is not there; connect the drive it lies on, or add it again where it is now"
-            )
+            raise MediaError(f"{found[0].path}: does not exist; connect its drive, or add it again where it is now")
         return source_file(found[0], max_bytes)
 
         # the library on disk

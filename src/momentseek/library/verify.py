@@ -102,7 +102,7 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
     for video, said in _videos_and_cues(catalog, known):
         clips = held["vision"][video.id]
         if not os.path.exists(video.path):
-            missing.append(f"{printable(video.path)}: the file is not there (momentseek remove --missing)")
+            missing.append(f"{printable(video.path)}: the file does not exist (momentseek remove --missing)")
         if clips != video.clips:
             report.broken[video.id] = f"has {count(clips, 'row')} of vectors for {count(video.clips, 'clip')}"
         elif spans is not None and held["spans"][video.id] != spans(clips):

@@ -125,4 +125,4 @@ def _check(objects: ObjectStore, chunk: Chunk, path: Path) -> None:
 
 
 def _damage_error(objects: ObjectStore, chunk: Chunk) -> LibraryError:
-    return LibraryError(f"{objects.address}/{chunk.object}: its bytes are not those that were written; bring it back")
+    return LibraryError(f"{objects.address}/{chunk.object}: its bytes are not those that were written; restore it")

@@ -38,7 +38,7 @@ def cache_bytes() -> int:
         if not gigabytes >= 0:
             raise ValueError
     except ValueError:
-        raise MomentseekError(f"{SIZE_VARIABLE}={given}: is no number of gigabytes; give one, such as 20") from None
+        raise MomentseekError(f"{SIZE_VARIABLE}={given}: is not a number of gigabytes; give one, such as 20") from None
     return int(gigabytes * 1e9)
 
 

@@ -47,7 +47,7 @@ def make_replica_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        why = f"cannot be made ({e.strerror}); name another place ({CACHE_VARIABLE})"
+        why = f"cannot be created ({e.strerror}); name another place ({CACHE_VARIABLE})"
         raise MomentseekError(f"{folder}: {why}") from None
 
 

@@ -277,7 +277,7 @@ def list_files_of(folder: Path, catalog: Path, base: ShardState | None, sources:
             files[path] = known[path]
             continue
         if (size := file_size(folder / path)) < 0:
-            raise MomentseekError(f"{folder / path}: is not there; run: momentseek verify")
+            raise MomentseekError(f"{folder / path}: does not exist; run: momentseek verify")
         files[path] = (Chunk(name, size),)
         sources[name] = folder / path
     for part in (MODELS_FOLDER, PLAN_FOLDER):

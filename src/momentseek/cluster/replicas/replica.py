@@ -160,7 +160,7 @@ class ShardReplica(ReplicaFiles):
             found = self.objects.read(STATE_FILE)
         except MissingObjectError:
             above, name = parent_address(self.origin.address)
-            raise LibraryError(f"{above}: the shard {name} is missing; bring its objects back") from None
+            raise LibraryError(f"{above}: the shard {name} is missing; restore its objects") from None
         return read_state(found.data, f"{self.origin.address}/{STATE_FILE}"), found
 
     def freshen(self) -> None:

@@ -111,7 +111,7 @@ def read_state(data: bytes, where: str) -> ShardState:
         if found["format"] != STATE_FORMAT:
             raise ValueError
         if found["version"] != STATE_VERSION:
-            raise LibraryError(f"{where}: was made by another release (version {found['version']}); update momentseek")
+            raise LibraryError(f"{where}: is of another release (version {found['version']}); update momentseek")
         files = {
             str(path): tuple(Chunk(_checked_hash(hash), int(size)) for hash, size in parts)
             for path, parts in found["files"].items()
@@ -121,7 +121,7 @@ def read_state(data: bytes, where: str) -> ShardState:
         lease = Lease.of_json(found["lease"]) if "lease" in found else None
         return ShardState(files, str(found["id"]), tuple(map(_checked_hash, found["dropped"])), lease)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise LibraryError(f"{where}: is not the state of a shard, or damaged; bring it back from a copy") from None
+        raise LibraryError(f"{where}: is not the state of a shard, or damaged; restore it from a copy") from None
 
 
 def segment_path(name: str) -> str:

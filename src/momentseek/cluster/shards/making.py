@@ -201,7 +201,7 @@ def _written_aside(target: Path) -> Iterator[Path]:
     if os.path.lexists(target):
         raise MomentseekError(f"{target}: already exists; name a new folder for the library in shards")
     if not target.parent.is_dir():
-        raise MomentseekError(f"{target}: there is no folder {target.parent}; make it first")
+        raise MomentseekError(f"{target}: there is no folder {target.parent}; create it first")
     try:
         with _work_folder(target.parent, f".{target.name}.making-") as work:
             yield work

@@ -56,12 +56,10 @@ class ShardedStore(LibraryStore):
             shards = []
             for name, path in zip(manifest.shards, manifest.folders(folder), strict=True):
                 if not (path / CATALOG_FILE).is_file():
-                    raise LibraryError(f"{folder}: the shard {name} is missing; bring its folder back")
+                    raise LibraryError(f"{folder}: the shard {name} is missing; restore its folder")
                 shards.append(opened.enter_context(LibraryStore.open(path, create=False, encoder=encoder, wait=wait)))
                 if abs(shards[-1].clip_seconds - manifest.clip_seconds) > 1e-9:
-                    raise LibraryError(
-                        f"{path}: has clips of another length than the other shards; bring its folder back"
-                    )
+                    raise LibraryError(f"{path}: has clips of another length than the other shards; restore its folder")
             check_duplicates(folder, manifest, shards)
             opened.pop_all()
         store = cls(folder, manifest, shards)

@@ -74,7 +74,7 @@ def explain(address: str, e: Exception) -> MomentseekError:
     text = " ".join(str(e).split())
     low = text.lower()
     if "nosuchbucket" in low or "no such bucket" in low:
-        return MomentseekError(f"{address}: the bucket is not there; check its name, or make it")
+        return MomentseekError(f"{address}: the bucket does not exist; check its name, or create it")
     if "169.254." in text:  # obstore then asks the cloud's metadata server
         return _no_credentials(address)
     if isinstance(e, PermissionError) or re.search(r"\b(401|403)\b|accessdenied|forbidden", low):
@@ -82,7 +82,7 @@ def explain(address: str, e: Exception) -> MomentseekError:
             f"{address}: may not be read or written with these credentials; check the bucket's rights"
         )
     if isinstance(e, FileNotFoundError) or re.search(r"\b404\b|not found", low):
-        return MomentseekError(f"{address}: is not there; check the bucket and the path")
+        return MomentseekError(f"{address}: does not exist; check the bucket and the path")
     if "credential" in low or "account must be specified" in low:
         return _no_credentials(address)
     return StoreUnreachableError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")

@@ -153,7 +153,7 @@ class ObjectStore:
                 raise self._stale(name) from None
             if isinstance(e, FileNotFoundError) and "nosuchbucket" not in str(e).lower():
                 raise MissingObjectError(
-                    f"{self.address}/{name}: is not there; check the bucket and the path"
+                    f"{self.address}/{name}: does not exist; check the bucket and the path"
                 ) from None
             raise explain(self.address, e) from None
 
