@@ -161,7 +161,7 @@ def test_opens_the_best_moment_at_its_start(library, film, monkeypatch):
 
 
 def test_opening_a_missing_file(library):
-    with pytest.raises(Exception, match="connect the drive"):
+    with pytest.raises(Exception, match="connect its drive"):
         search(library, "dog beach", "--open")
 
 

@@ -31,7 +31,7 @@ class RemoteVideo(VideoFile):
 
     @property
     def stamp(self) -> Stamp:
-        """The stamp that its copy has on any node."""
+        """The size and time by which a node recognises its copy as unchanged; the same on every node."""
         assert self.remote is not None
         return Stamp(self.remote.size, self.remote.modified_ns, 0)
 

@@ -102,7 +102,7 @@ def _softmax(scores: Tensor, where: Tensor) -> Tensor:
 
 
 def branches_of(combination: str) -> list[str]:
-    """The branches of a combination.
+    """Split a combination of confounders into its parts, one for each branch of the network.
 
     >>> branches_of("L*U*U")
     ['L', 'U', 'U']
