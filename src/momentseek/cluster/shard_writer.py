@@ -47,7 +47,7 @@ def list_videos(address: str, library: Path) -> list[RemoteVideo]:
 
 
 def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
-    """Videos with the paths of their copies on this node; ``shard`` is the place of a shard of the library."""
+    """Videos with the paths of their copies on this node; ``shard`` is the folder or address of a shard."""
     mirror = Mirror(sources_folder(shard_folder(shard).parent))
     return [
         RemoteVideo(mirror.path_of(file.remote), file.name, file.size, file.address, file.remote)

@@ -132,7 +132,7 @@ class Segment:
         return len(self.scales)
 
     def part(self, first: int, last: int) -> Segment:
-        """A view of a part of the segment: the videos at places ``first`` to ``last``, excluded."""
+        """A view of a part of the segment: the videos from position ``first`` up to, but not including, ``last``."""
         offsets = self.offsets[first : last + 1]
         rows = slice(int(offsets[0]), int(offsets[-1]))
         return Segment(
