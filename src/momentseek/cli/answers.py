@@ -113,12 +113,7 @@ endpoint_options = (
         "--jobs", type=click.IntRange(1, 64), default=4, show_default=True, help="Number of parallel requests."
     ),
     click.option(
-        "--timeout",
-        type=click.FloatRange(0.1),
-        default=120.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="Wait up to SECONDS for an answer.",
+        "--timeout", type=click.FloatRange(0.1), default=120.0, show_default=True, help="Seconds to wait for an answer."
     ),
     click.option(
         "--max-tokens",

@@ -58,9 +58,7 @@ from momentseek.core.reports import count, text_table
 @click.option(
     "--bias", type=float, help="With films: share of moments at their action's usual time, 0 to 1.  [default: 0.9]"
 )
-@click.option(
-    "--verb-bias", type=float, help="With films: share of actions that have their own usual time.  [default: 1]"
-)
+@click.option("--verb-bias", type=float, help="With films: share of actions with their own usual time.  [default: 1]")
 @click.option("--pool", type=int, help="With films: videos to search per query in the split mvmr.  [default: 50]")
 @click.option("--video-dim", type=int, help="Dimensions of a clip's video feature.  [default: 256; films: 128]")
 @click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")

@@ -167,10 +167,10 @@ WAITING_REQUESTS = 8
 """Number of ongoing requests per replica above which another replica is started."""
 
 
-def serve_replicas(build: Callable[[], Any], *, least: int = 1, most: int = 1, name: str = "momentseek") -> Any:
-    """Create what ``serve run`` runs: ``least`` to ``most`` replicas, each with an application made by ``build``."""
+def serve_replicas(build: Callable[[], Any], *, max_replicas: int = 1, name: str = "momentseek") -> Any:
+    """Create what ``serve run`` runs: up to ``max_replicas`` replicas, each with an application made by ``build``."""
     serve = optional_module("ray.serve", "ray-serve")
-    scaling = {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": WAITING_REQUESTS}
+    scaling = {"min_replicas": 1, "max_replicas": max_replicas, "target_ongoing_requests": WAITING_REQUESTS}
     made = serve.deployment(name=name, autoscaling_config=scaling, max_ongoing_requests=10 * WAITING_REQUESTS)
 
     def build_there() -> Any:  # Ray Serve takes a partial for the application itself

@@ -85,10 +85,7 @@ def fetch_object(objects: ObjectStore, chunk: Chunk, target: Path) -> None:
 
 
 def fetch_joined(objects: ObjectStore, chunks: Sequence[Chunk], target: Path, similar: Path) -> int:
-    """Write a file from its chunks; chunks that a similar file has at the same offsets are copied from it.
-
-    Returns the number of fetched bytes.
-    """
+    """Write a file from its chunks, copying those that a similar file has; returns the number of fetched bytes."""
     with target.open("wb") as out:
         out.truncate(sum(chunk.size for chunk in chunks))
 

@@ -179,10 +179,7 @@ class Publisher:
             time.sleep(min(POLL_SECONDS, wait))
 
     def renew(self, state: ShardState | None = None) -> None:
-        """Renew the lease, and replace the shard's state if a new one is given.
-
-        Raises LibraryBusyError if another machine has taken the lease.
-        """
+        """Renew the lease, and replace the shard's state if one is given; LibraryBusyError if the lease was taken."""
         try:
             self._put(state)
         except StaleObjectError:
