@@ -356,7 +356,7 @@ def test_the_cache_is_bounded_and_what_is_evicted_is_fetched_again(
     assert [path for path in files if path.exists()] == [files[0]]
     assert len(names()) == 6
     monkeypatch.setenv("MOMENTSEEK_CACHE_GB", "much")
-    with pytest.raises(MomentseekError, match="no number of gigabytes"):
+    with pytest.raises(MomentseekError, match="not a number of gigabytes"):
         eviction.cache_bytes()
 
 
