@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from momentseek.cluster.manifest import read_manifest
-from momentseek.cluster.replicas.replica import bring_library
+from momentseek.cluster.replicas.replica import update_replica
 from momentseek.cluster.shard_client import LocalShards
 from momentseek.cluster.shards.making import make_elsewhere, split_library
 from momentseek.library.catalog import Catalog, SegmentRow
@@ -108,7 +108,7 @@ def measure_start(place: str) -> ColdStart:
     before = cache_size(cache)
     begun = time.perf_counter()
     folder = library_folder(place)
-    bring_library(folder)
+    update_replica(folder)
     manifest = read_manifest(folder)
     encoders = Directions()
     shards, libraries = {}, []

@@ -37,7 +37,7 @@ def check_command(words: list[str]) -> None:
     assert {word for word in words[1:] if word.startswith("--")} <= known, words
 
 
-def test_the_image_is_slim_belongs_to_nobody_and_tells_how_it_is() -> None:
+def test_image_is_slim_not_root_and_has_a_health_check() -> None:
     found = dict(instructions())
     assert found["FROM"].endswith("-slim")
     assert found["USER"] == "momentseek"

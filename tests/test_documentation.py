@@ -143,7 +143,9 @@ def test_every_measure_and_protocol_is_documented():
     from momentseek.measuring.measures import MEASURES, PROTOCOLS
 
     measures, protocols = (ROOT / "docs/measures.md").read_text(), (ROOT / "docs/evaluating.md").read_text()
-    assert [m for m in MEASURES if f"`{m}" not in measures] == []
+    own = [m for m in MEASURES if MEASURES[m].__module__.startswith("momentseek.")]  # a guide loads a plug-in
+    assert own
+    assert [m for m in own if f"`{m}" not in measures] == []
     assert [p for p in PROTOCOLS if f"`{p}`" not in protocols] == []
 
 

@@ -180,14 +180,14 @@ def test_a_command_takes_what_the_package_adds(command: str, shown: str, used: d
 def test_a_checkpoint_says_what_it_needs(command: str, what: str, used: dict[str, Said]) -> None:
     code, _, err = used[command]
     assert code == 2
-    assert f"needs the {what} of the plug-in momentseek-example 0.1.0, which is not here" in err
+    assert f"needs the {what} of the plug-in momentseek-example 0.1.0, which is missing" in err
     assert "pip install 'momentseek-example==0.1.0'" in err
 
 
 def test_a_library_says_what_it_needs(used: dict[str, Said]) -> None:
     code, _, err = used["searched without"]
     assert code == 2
-    assert "its vectors were made by the encoder 'hues' of a plug-in, which is not here; install the plug-in" in err
+    assert "its vectors were made by the encoder 'hues' of a plug-in, which is missing; install the plug-in" in err
 
 
 def test_its_own_tests_pass(site: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_single_file_will_do(films: Path, tmp_path: Path) -> None:
     assert code == 0, err
     (missing, given) = run_all([asked, [*asked, "--plugin", file]], site=None)
     assert (missing[0], given[0]) == (2, 0), given[2]
-    assert f"needs the model span-crf of the plug-in {file}, which is not here; load it: --plugin {file}" in missing[2]
+    assert f"needs the model span-crf of the plug-in {file}, which is missing; load it: --plugin {file}" in missing[2]
 
 
 def test_the_model_of_the_page_is_trained(films: Path, tmp_path: Path) -> None:

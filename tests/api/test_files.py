@@ -22,7 +22,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert ms.read_judgements(tmp_path / "truth.jsonl.gz").to_columns() == truth.to_columns()
 
 
-def test_a_file_whose_format_nobody_can_tell_is_not_written(tmp_path: Path) -> None:
+def test_file_of_unclear_format_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ms.MomentseekError, match=r"say which format to write \(`to`\): "):
         ms.write_run(ms.read_run(CAREFUL), tmp_path / "run.json")
     assert not list(tmp_path.iterdir())

@@ -36,9 +36,9 @@ def test_results_are_a_list_with_remarks(library):
 
 def test_pictures_and_clips_of_a_hit(library, make_video, tmp_path):
     (hit,) = library.search("dog", k=1)
-    with pytest.raises(MediaError, match="connect the drive"):
+    with pytest.raises(MediaError, match="connect its drive"):
         library.thumbnail(hit)
-    with pytest.raises(MediaError, match="connect the drive"):
+    with pytest.raises(MediaError, match="connect its drive"):
         library.cut(hit, tmp_path / "clip.mp4")
     made = make_video(tmp_path / "dog.mp4", [(12.0, (0, 0, 250))], rate=5, size=(64, 48)).stat()
     with pytest.raises(MediaError, match="has changed since it was added; add it again"):

@@ -30,7 +30,7 @@ def test_runs_or_their_evaluations_can_be_compared() -> None:
     assert named.pairs[0].p == of_files.pairs[0].p
 
 
-def test_what_a_comparison_lacks_or_has_too_much_is_said() -> None:
+def test_missing_or_surplus_arguments_of_a_comparison_are_reported() -> None:
     with pytest.raises(ms.MomentseekError, match="needs ground truth; give it"):
         ms.compare([CAREFUL, HASTY])
     with pytest.raises(ms.MomentseekError, match="leave out `truth`"):

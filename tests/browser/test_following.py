@@ -119,7 +119,7 @@ def test_a_refused_stream_is_asked_for_again(crowded: Any) -> None:
     assert page.evaluate("sources.length") == 2
 
 
-def test_jobs_of_a_server_that_was_started_anew_are_forgotten(crowded: Any) -> None:
+def test_jobs_are_forgotten_after_a_restart_of_the_server(crowded: Any) -> None:
     page, jobs = crowded
     page.wait_for_function(STREAM)
     page.evaluate("sources.at(-1).dispatchEvent(new Event('open'))")

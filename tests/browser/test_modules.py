@@ -69,7 +69,7 @@ def test_settings_in_words_and_without_what_is_usual(call: Callable[..., Any]) -
     )
 
 
-def test_a_model_that_re_ranks_is_known_if_the_server_has_it_and_never_measured(call: Callable[..., Any]) -> None:
+def test_reranking_model_is_offered_if_served_and_left_out_of_evaluation(call: Callable[..., Any]) -> None:
     status = {
         "localisers": ["scenes"], "localiser": "scenes", "fusions": ["rrf"], "fusion": "rrf", "encoders": ["labels"],
         "streams": ["vision", "speech", "name"], "rerankers": ["films-tan2d", "nothing"],

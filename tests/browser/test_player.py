@@ -57,7 +57,7 @@ def test_a_moment_opens_at_its_start_to_the_frame(search: Callable[..., Any], se
     assert page.evaluate("document.querySelector('.player video').currentTime") < end
 
 
-def test_the_end_of_a_video_that_is_no_whole_millisecond_long_can_be_dragged(
+def test_end_of_video_with_fractional_milliseconds_can_be_dragged(
     light_serving: Callable[..., Any], open_page: Callable[..., Any], make_video: Callable[..., Path], tmp_path: Path
 ) -> None:
     film = make_video(tmp_path / "film.mp4", [(5.0 + 2 / 3, (200, 30, 30))], rate=30, size=(160, 90))
@@ -96,7 +96,7 @@ def test_it_plays_by_itself_and_loops(search: Callable[..., Any], settled: Calla
     assert not page.evaluate("document.querySelector('.player video').paused")
 
 
-def test_handles_are_dragged_the_clip_is_as_long_and_they_snap_to_cuts_but_not_with_alt(
+def test_dragged_handles_set_the_clip_and_snap_to_cuts_unless_alt_is_held(
     playing: Callable[..., Any], tmp_path: Any
 ) -> None:
     from momentseek.media.probe import probe
@@ -155,7 +155,7 @@ def test_edit_list_timecode_and_a_copied_link_that_reopens_exactly_the_same(
     assert other.locator("#q").input_value() == "a rocket taking off"
 
 
-def test_frames_are_stepped_one_at_a_time_and_the_position_is_not_read_out_at_each(
+def test_frames_step_one_by_one_without_announcing_each_position(
     playing: Callable[..., Any],
 ) -> None:
     page = playing()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 
-def test_moments_come_in_rank_order_with_their_facts_and_weak_ones_when_asked_for(search: Callable[..., Any]) -> None:
+def test_hits_are_ranked_and_weak_ones_are_shown_on_request(search: Callable[..., Any]) -> None:
     page = search("will they accept the old money")
     first = page.locator("ol.hits > li").first
     assert first.locator(".name").inner_text() == "1 trip.mp4"
@@ -96,7 +96,7 @@ def test_a_query_that_makes_no_sense_is_answered_with_a_sentence(served: Any, op
     assert "never" in problem.inner_text()
 
 
-def test_an_error_is_said_once_in_plain_words_and_stays_in_its_view(served: Any, open_page: Callable[..., Any]) -> None:
+def test_error_is_shown_once_and_stays_in_its_view(served: Any, open_page: Callable[..., Any]) -> None:
     page = open_page(f"{served.address}#q={'x' * 2001}", expected=("422",))
     problem = page.locator(".summary .problem")
     problem.wait_for()
@@ -196,7 +196,7 @@ def test_settings_chosen_before_a_query_stay_when_one_looks_elsewhere(
     page.wait_for_function("() => document.querySelectorAll('ol.hits > li').length === 0")  # and once more: anew
 
 
-def test_results_are_exported_by_a_menu_that_closes_when_one_goes_on(search: Callable[..., Any]) -> None:
+def test_export_menu_closes_on_escape_click_or_focus_elsewhere(search: Callable[..., Any]) -> None:
     page = search("a rocket taking off")
     menu = page.locator("main details.menu")
     for leave in (

@@ -12,7 +12,7 @@ from momentseek.library.timed_text import Maker, finish_track
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, merge_lines
 
 
-def test_what_is_written_is_boxed_in_its_picture_and_listed_beside_the_player(
+def test_text_on_screen_is_boxed_and_listed_next_to_the_player(
     serving: Callable[..., Any], open_page: Callable[..., Any], demo: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(demo / "library", tmp_path / "library")

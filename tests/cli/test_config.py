@@ -51,7 +51,7 @@ def test_setting_is_stored_shown_and_removed(momentseek: Callable[..., Any], con
         (("search.explain", "perhaps"), "write yes or no"),
         (("search.group", "film"), "'film' is not one of"),
         (("remove.yes", "yes"), "cannot be a setting"),
-        (("search.library", "films"), "library stands by itself"),
+        (("search.library", "films"), "search.library is not a setting; set library for all commands"),
         (("models.name", "x"), "there is no setting"),
     ],
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 import pytest
 from click.testing import CliRunner
 
+from momentseek.cli import cli
 from momentseek.cli.groups import RenamedOption, flag_parameter
 
 
@@ -58,3 +61,20 @@ def test_former_name_prints_the_current_one_once() -> None:
     note = "momentseek: `--beside` is now `--from`; the former name still works for the time being\n"
     assert (run.stdout, run.stderr) == ("there\n", note)
     assert CliRunner().invoke(command, ["run", "--from", "there"]).stderr == ""
+
+
+def options_of(command: click.Command) -> Iterator[click.Option]:
+    """The options of a command and of all commands below it."""
+    yield from (option for option in command.params if isinstance(option, click.Option))
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from options_of(found)
+
+
+def test_help_names_the_value_of_every_option() -> None:
+    context = click.Context(cli)
+    shown = [(option.opts, option.make_metavar(context)) for option in options_of(cli) if not option.is_flag]
+    assert [one for one in shown if one[1] in ("INTEGER", "FLOAT", "DIRECTORY") or "RANGE" in one[1]] == []

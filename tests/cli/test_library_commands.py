@@ -230,7 +230,7 @@ def test_nothing_to_add_is_an_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     nothing = run("add", tmp_path / "empty", "--encoder", "colours")
     assert nothing.returncode == 2
-    assert "no videos there" in nothing.stderr
+    assert "no videos found" in nothing.stderr
     (tmp_path / "empty" / "bad.mp4").write_bytes(b"bad")
     bad = run("add", tmp_path / "empty")
     assert bad.returncode == 2
@@ -240,7 +240,7 @@ def test_nothing_to_add_is_an_error(run: Run, tmp_path: Path) -> None:
 def test_missing_path_creates_no_library(run: Run, tmp_path: Path) -> None:
     done = run("add", tmp_path / "none")
     assert done.returncode == 2
-    assert done.stderr == f"momentseek: {tmp_path / 'none'}: is not there; check the path\n"
+    assert done.stderr == f"momentseek: {tmp_path / 'none'}: does not exist; check the path\n"
     assert not (tmp_path / "library").exists()
 
 

@@ -33,7 +33,7 @@ class Ears:
             if self.stop is not None and second >= self.stop:
                 raise KeyboardInterrupt
             if path.stem == "zoo":
-                raise MediaError(f"{path}: its sound cannot be heard")
+                raise MediaError(f"{path}: its sound cannot be processed")
             yield HeardPart(second + 1.0, (SoundEvent(second, second + 1.0, "dog barking", 0.9 - second / 10),))
 
     def close(self) -> None:

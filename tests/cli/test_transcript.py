@@ -102,7 +102,7 @@ def test_rejects_invalid_corrections(run: Run, tmp_path: Path) -> None:
     file.write_text("no cues here")
     with pytest.raises(MomentseekError, match="no cue found"):
         run("talk.mp4", "--import", file)
-    with pytest.raises(MomentseekError, match="has no transcript that a recogniser made"):
+    with pytest.raises(MomentseekError, match="has no transcript by speech recognition"):
         run("film.mp4", "--edit")
     with pytest.raises(MomentseekError, match="choose one of"):
         run("talk.mp4", "--edit", "--out", file)

@@ -92,7 +92,7 @@ def test_a_debias_report_and_a_table_are_the_same(address: str, tmp_path: Path) 
     assert plain == spread
 
 
-def test_ctrl_c_saves_what_runs_and_the_same_command_goes_on(address: str, tmp_path: Path) -> None:
+def test_ctrl_c_saves_running_tasks_and_the_same_command_continues(address: str, tmp_path: Path) -> None:
     simulate(tmp_path / "data", SimulationSettings(videos=16, queries=30, seed=0, video_dim=12, text_dim=8))
     long = [*SMALL, "--set=steps=100000", "--set=validate_every=50000", "--set=save_minutes=0.02"]
     asked = [

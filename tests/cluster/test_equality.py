@@ -127,7 +127,7 @@ class Failing(LocalShards):
 
 
 @pytest.mark.parametrize("method", ["statistics", "sample", "scan", "find", "hits"])
-def test_a_shard_that_does_not_answer_makes_an_answer_incomplete_until_it_does(method: str, tmp_path: Path) -> None:
+def test_answer_is_incomplete_while_a_shard_does_not_answer(method: str, tmp_path: Path) -> None:
     build(tmp_path / "one", np.random.default_rng(3), 20, 12).close()
     manifest = split_library(tmp_path / "one", tmp_path / "new", 3)
     libraries = [OpenLibrary(each, Catalog(each), WordVectors()) for each in manifest.folders(tmp_path / "new")]

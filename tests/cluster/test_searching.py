@@ -103,7 +103,7 @@ def test_a_replica_that_owes_an_answer_is_not_asked_until_it_gives_it(shards: Ra
     assert first.asked == before + 1
 
 
-def test_a_wrong_question_is_raised_and_a_dead_actor_is_told(shards: RayShards) -> None:
+def test_wrong_request_is_raised_and_dead_actor_is_reported(shards: RayShards) -> None:
     for actor in shards.actors[0]:
         actor.error = GoneError("the actor died\nand more")
     assert shards.ask("search", {0: "x", 1: "x"}).failed == {0: "the actor died"}

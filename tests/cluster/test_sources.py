@@ -60,7 +60,7 @@ def test_videos_elsewhere_are_added_to_a_library_elsewhere(s3: S3Server, bucket:
     assert known_states(shard, list_videos(FILMS, library_folder(ADDRESS)), None) == ["failed", "changed"]
     bucket.rm("/films/red.mp4")
     gone = ShardWriter(shard, WriterSettings(), "one add").add([file for file in files if file.name == "red.mp4"])
-    assert "is not there" in gone.failed[0].reason
+    assert "does not exist" in gone.failed[0].reason
 
 
 def test_a_server_shows_videos_that_only_nodes_have_fetched(
@@ -102,7 +102,7 @@ def test_a_server_shows_videos_that_only_nodes_have_fetched(
         del s3.objects["bucket/films/red.mp4"]
         shutil.rmtree(tmp_path / "server" / "s3%3A%2F%2Fbucket%2Flib-sources")
         gone = client.get(f"{at}/media")
-        assert (gone.status_code, gone.json()["error"]["message"].count("is not there")) == (409, 1)
+        assert (gone.status_code, gone.json()["error"]["message"].count("does not exist")) == (409, 1)
 
 
 def test_storage_that_does_not_answer_is_no_fault_of_a_video(

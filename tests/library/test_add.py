@@ -277,7 +277,7 @@ def test_speech_is_filled_in_when_its_encoder_arrives(
 
     kept = registry.TEXT_ENCODERS.pop("minilm")
     report = library.add(films)
-    assert "minilm is not here" in report.notes[0]
+    assert "minilm is not installed" in report.notes[0]
     assert library.snapshot().speech == ()
     assert library.verify().clean
     registry.TEXT_ENCODERS["minilm"] = kept

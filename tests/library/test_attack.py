@@ -13,7 +13,7 @@ ATTACK = Path(__file__).parent.parent.parent / "bench" / "attack.py"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.figures)])
-def test_killed_while_it_hears_and_reads_it_ends_as_if_nothing_had_been(kills: int) -> None:
+def test_kill_during_transcription_and_ocr_does_not_change_the_result(kills: int) -> None:
     numbers = ("--kills", str(kills), "--errors", "0", "--flips", "0", "--mutants", "0", "--only", "add", "correct")
     done = subprocess.run([sys.executable, str(ATTACK), *numbers], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

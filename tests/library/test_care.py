@@ -159,7 +159,7 @@ def test_damaged_speech_is_encoded_from_the_cues(library: LibraryStore, films: P
     assert content(library) == want
 
 
-def test_only_what_is_said_has_vectors_whatever_else_is_searched_with_it(library: LibraryStore, films: Path) -> None:
+def test_tracks_searched_like_speech_have_no_vectors(library: LibraryStore, films: Path) -> None:
     library.add(films)
     (spoken,) = [video for video in library.videos() if video.cues]
     translated = TrackKind("translated", like="speech")

@@ -104,7 +104,7 @@ def test_a_damaged_value_never_ends_in_another_error(sql: str, library: LibraryS
         "UPDATE segments SET stream = 'visiom' WHERE stream = 'vision'",
     ],
 )
-def test_vectors_that_are_whole_are_not_dropped_for_what_the_catalog_says(
+def test_intact_vectors_are_kept_if_the_catalog_is_wrong(
     sql: str, library: LibraryStore, films: Path, content: Callable[[LibraryStore], dict[str, Any]]
 ) -> None:
     library.add(films)

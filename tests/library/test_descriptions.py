@@ -110,7 +110,7 @@ def test_videos_are_described_as_they_are_added_if_that_is_asked_for(
     assert [note.split(":")[0] for note in report.notes if "nowhere" in note] == ["scenes were not described"]
 
 
-def test_a_budget_that_is_spent_keeps_what_was_described_and_the_next_run_goes_on(
+def test_spent_budget_keeps_descriptions_and_next_run_continues(
     library: LibraryStore, film_of_three: Path, endpoint: str
 ) -> None:
     with pytest.raises(BudgetSpent):
@@ -122,7 +122,7 @@ def test_a_budget_that_is_spent_keeps_what_was_described_and_the_next_run_goes_o
     assert library.verify().problems == []
 
 
-def test_another_model_begins_anew_and_a_scene_without_words_has_no_caption(
+def test_another_model_starts_over_and_wordless_scene_has_no_caption(
     library: LibraryStore, film_of_three: Path, endpoint: str
 ) -> None:
     with pytest.raises(BudgetSpent):

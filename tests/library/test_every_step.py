@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).parent.parent.parent / "bench" / "every_step.py"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", [24, pytest.param(None, marks=pytest.mark.figures)])
-def test_whatever_operation_fails_nothing_is_lost_and_it_is_said_well(sample: int | None) -> None:
+def test_no_failing_operation_loses_data_and_each_is_reported(sample: int | None) -> None:
     if shutil.which("cc") is None or sys.platform != "linux":
         pytest.skip("needs a C compiler and LD_PRELOAD")
     words = [sys.executable, str(PROGRAM), *([] if sample is None else ["--sample", str(sample), "--seed", "7"])]

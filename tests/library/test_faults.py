@@ -63,7 +63,7 @@ def run_process(*arguments: object, kill_after: float | None = None) -> int:
         pytest.param(50, "quick", marks=pytest.mark.figures),
     ],
 )
-def test_killed_at_any_instant_it_ends_as_if_nothing_had_been(
+def test_kill_at_any_instant_does_not_change_the_result(
     times: int, sampling: str, tmp_path: Path, film: Film, light: ModuleType, content: Content
 ) -> None:
     films = tmp_path / "films"
@@ -326,7 +326,7 @@ def test_a_file_that_grows_while_it_is_hashed_is_left_for_later(
     assert library.add(films).added == 1
 
 
-def test_an_error_nobody_thought_of_in_one_file_spares_the_others(
+def test_unexpected_error_in_one_file_does_not_affect_others(
     library: LibraryStore, films: Path, misbehave: Callable[[str], None]
 ) -> None:
     misbehave("if name.endswith('a.mp4'): raise ZeroDivisionError('in a decoder')")
@@ -391,7 +391,7 @@ def _fill(path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("mount") is None, reason="no mount")
-def test_a_full_disk_is_said_and_the_library_stays_whole(
+def test_full_disk_is_reported_and_library_stays_intact(
     tmp_path: Path, light: ModuleType, films: Path, film: Film, content: Content
 ) -> None:
     folder = tmp_path / "disk" / "library"

@@ -83,7 +83,7 @@ def test_a_path_with_glob_characters_that_exists_is_itself(tmp_path: Path) -> No
     assert names(tmp_path, "a[1].mp4") == ["a[1].mp4"]
 
 
-@pytest.mark.parametrize(("path", "why"), [("none.mp4", "is not there"), ("none*.mp4", "matches no file")])
+@pytest.mark.parametrize(("path", "why"), [("none.mp4", "does not exist"), ("none*.mp4", "matches no file")])
 def test_what_is_not_there_is_refused(tmp_path: Path, path: str, why: str) -> None:
     with pytest.raises(MomentseekError, match=why):
         find_videos([tmp_path / path])

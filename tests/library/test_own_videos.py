@@ -196,7 +196,7 @@ def test_the_command_writes_features(library: LibraryStore, annotated: Path, tmp
         assert words in str(CliRunner().invoke(features, [*wrong, *where]).exception)
 
 
-def test_what_is_wrong_is_said_before_anything_is_encoded(annotated: Path, tmp_path: Path):
+def test_errors_are_reported_before_anything_is_encoded(annotated: Path, tmp_path: Path):
     """Annotations without texts, and a picture encoder without a text side: encoding can take hours."""
 
     class Mute:

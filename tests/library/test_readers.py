@@ -95,7 +95,7 @@ def test_no_more_is_begun_while_too_much_waits_for_an_earlier_file(
     assert library.verify().clean
 
 
-def test_what_is_whole_is_kept_when_an_earlier_file_is_interrupted(
+def test_complete_files_are_kept_when_an_earlier_file_is_interrupted(
     library: LibraryStore, many: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Turns(monkeypatch, 4, KeyboardInterrupt())

@@ -84,12 +84,12 @@ def _sorted(found: dict[str, list[tuple[str, float, float]]]) -> dict[str, list[
     return {name: sorted(some, key=READ.index) for name, some in found.items()}
 
 
-def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStore, films: Path) -> None:
+def test_ocr_runs_once_and_only_on_request(library: LibraryStore, films: Path) -> None:
     assert library.add(films).read == 0
     assert library.status().unread == 2
     library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
-    assert (report.unchanged, report.read, str(report)) == (2, 2, "2 videos unchanged; 2 videos read (00:00:06)")
+    assert (report.unchanged, report.read, str(report)) == (2, 2, "2 videos unchanged; 2 videos read by OCR (00:00:06)")
     assert _sorted(lines(library)) == {"a.mp4": READ, "b.mp4": READ}
     found = track(library.catalog, OCR, library.videos()[0].id)
     assert found is not None
@@ -100,7 +100,7 @@ def test_what_is_written_is_read_once_and_only_if_asked_for(library: LibraryStor
     assert [o.text for o in library.catalog.cues_between(library.videos()[0].id, 0.0, 1.0, OCR)] == ["Way out"]
 
 
-def test_what_was_read_before_an_interrupt_is_not_read_again(
+def test_read_frames_are_not_read_again_after_an_interrupt(
     library: LibraryStore, films: Path, lector: type[Lector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(films)
@@ -134,7 +134,7 @@ def test_a_picture_that_cannot_be_read_costs_one_video(
     library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
     assert [noted.text for noted in report.noted] == [
-        "what is written in it was not read: the reader stops at it; convert it"
+        "its text on screen was not read: the reader stops at it; convert it"
     ]
     assert (library.status().unreadable, library.status().read) == (1, 1)
     assert library.ocr().read == 0  # not tried again unasked
@@ -147,7 +147,7 @@ def test_a_broken_reader_costs_no_pictures(library: LibraryStore, films: Path, l
     library.options = replace(library.options, ocr_model="ppocr-small")
     report = library.add(films)
     assert report.added == 2
-    assert report.notes[-1] == "what is written was not read: the reader cannot be started"
+    assert report.notes[-1] == "text on screen was not read: the reader cannot be started"
     with pytest.raises(MomentseekError, match="cannot be started"):
         library.ocr()
 
@@ -177,7 +177,7 @@ def test_what_was_read_goes_with_its_video(library: LibraryStore, films: Path) -
     assert library.verify().problems == []
 
 
-def test_a_damaged_index_of_what_was_read_is_found_and_made_anew(library: LibraryStore, films: Path) -> None:
+def test_damaged_ocr_index_is_found_and_rebuilt(library: LibraryStore, films: Path) -> None:
     library.options = replace(library.options, ocr_model="ppocr-small")
     library.add(films)
     with closing(sqlite3.connect(library.path / "catalog.sqlite")) as other, other:

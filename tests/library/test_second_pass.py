@@ -142,7 +142,7 @@ def test_without_its_weights_the_first_works_alone(
     (note,) = [note for note in report.notes if "shades" in note]
     assert "momentseek models get" in note
     assert not any(filled(both).values())
-    with pytest.raises(MomentseekError, match="weights of shades are not here"):
+    with pytest.raises(MomentseekError, match="weights of shades are not installed"):
         both.encode()
     monkeypatch.setattr(light.Shades, "ready", True)
     report = both.add(films)
@@ -157,7 +157,7 @@ def test_a_library_with_one_encoder_says_how_to_get_two(library: LibraryStore, f
         library.encode()
 
 
-def test_what_was_seen_before_an_interrupt_is_not_seen_again(
+def test_encoded_pictures_are_not_encoded_again_after_an_interrupt(
     both: LibraryStore, tmp_path: Path, film: Film, content: Content, light: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = film(tmp_path / "long.mp4", *[RED, GREEN, BLUE] * 3, seconds=3)
@@ -443,7 +443,7 @@ def test_an_older_library_with_damage_is_not_widened(library: LibraryStore, film
 
 
 @pytest.mark.slow
-def test_clip_sees_what_was_added_before_its_weights_came(
+def test_clip_encodes_videos_added_before_its_weights_were_installed(
     tmp_path: Path, film: Film, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not image_text_encoder(DEFAULT_ENCODER).ready:  # type: ignore[attr-defined]
@@ -453,7 +453,7 @@ def test_clip_sees_what_was_added_before_its_weights_came(
         with monkeypatch.context() as patch:
             patch.setenv("MOMENTSEEK_MODELS", str(tmp_path / "empty"))
             report = library.add(path)
-            assert [note for note in report.notes if "the weights of CLIP are not here" in note]
+            assert [note for note in report.notes if "the weights of CLIP are not installed" in note]
             assert library.status().second_encoder == "CLIP"
         assert filled(library) == {"film.mp4": False}
         assert library.add(path).seen == 1
@@ -506,7 +506,7 @@ def run_process(*arguments: object, kill_after: float | None = None) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("times", [4, pytest.param(50, marks=pytest.mark.figures)])
 @pytest.mark.parametrize("old", [False, True], ids=["new", "upgraded"])
-def test_killed_at_any_instant_both_passes_end_as_if_nothing_had_been(
+def test_kill_at_any_instant_does_not_change_the_result_of_both_passes(
     times: int, old: bool, tmp_path: Path, film: Film, light: ModuleType, content: Content
 ) -> None:
     films = tmp_path / "films"

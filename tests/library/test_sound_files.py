@@ -39,7 +39,7 @@ def library(tmp_path: Path, make_video: Callable[..., Path], monkeypatch: pytest
         yield opened
 
 
-def test_a_recording_is_found_by_what_is_said_and_not_by_what_is_seen(library: Library) -> None:
+def test_audio_file_is_found_by_speech_only(library: Library) -> None:
     (talk,) = [video for video in library.videos() if video.name == "talk.wav"]
     assert (talk.width, talk.height, talk.clips, talk.audio, talk.cues) == (0, 0, 0, True, 1)
     assert talk.duration == pytest.approx(SECONDS, abs=0.01)

@@ -150,16 +150,14 @@ def test_a_pass_looks_at_each_video_of_a_library_once(
     assert asked == [0, 2]
 
 
-def test_nothing_is_kept_of_a_video_that_is_replaced_while_it_is_worked_on(skies: LibraryStore) -> None:
+def test_video_replaced_during_processing_is_not_stored(skies: LibraryStore) -> None:
     run_pass(SlowPass(PassRequest(skies)))
     assert [video.name for video in skies.videos()] == ["b.mp4"]
     for table in ("cues", "track_parts", "tracks WHERE NOT whole"):
         assert skies.catalog.rows(f"SELECT count(*) FROM {table}") == [(0,)]
 
 
-def test_a_text_that_a_writer_takes_away_during_a_search_ends_no_search(
-    skies: LibraryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_survives_a_text_removed_meanwhile(skies: LibraryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run_pass(WeatherPass(PassRequest(skies)))
 
     def rank_and_remove(*given: Any) -> RankedTexts:

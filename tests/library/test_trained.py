@@ -183,7 +183,7 @@ def answers(library: Library) -> list[tuple[object, ...]]:
     return [(hit.name, hit.start, hit.end, round(hit.score, 6)) for hit in found]
 
 
-def test_an_open_library_follows_what_another_process_encodes_anew(
+def test_open_library_follows_reencoding_by_another_process(
     trained: Path, tmp_path: Path, films: Path, film: Callable[..., Path], light: ModuleType
 ):
     """As a server does: the old model's query vectors mean nothing among the new one's, also where the size is one."""
@@ -252,7 +252,7 @@ def test_removing_compacting_and_repairing_keep_both_kinds_of_vectors(trained: P
         assert all(spans is not None for _, spans in vectors(opened).values())
 
 
-def test_what_cannot_be_a_model_is_said_before_a_library_is_made(tmp_path: Path, model: Path, light: ModuleType):
+def test_invalid_model_is_refused_before_a_library_is_created(tmp_path: Path, model: Path, light: ModuleType):
     def refused(folder: Path, words: str, **more: float) -> None:
         with pytest.raises(MomentseekError, match=words):
             LibraryStore.open(tmp_path / "new", create=True, encoder=f"model:{folder}", **more)  # type: ignore[arg-type]

@@ -120,7 +120,7 @@ LOST = "the library's copy of its model is gone; make its vectors again: moments
 
 
 @pytest.mark.parametrize("file", ["model.json", "words.onnx"])
-def test_a_lost_model_is_said_and_encoding_again_brings_it_back(file: str, model: Path, tmp_path: Path, long: Path):
+def test_lost_model_is_reported_and_reencoding_restores_it(file: str, model: Path, tmp_path: Path, long: Path):
     with Library.open(tmp_path / "library", create=True, encoder=f"model:{model}") as opened:
         opened.add(long / "short.mp4")
         (copy,) = opened.store.paths.models.rglob(file)

@@ -81,7 +81,7 @@ def texts(library: LibraryStore) -> dict[str, list[str]]:
 HEARD = {"a.mp4": ["a purple balloon", "lands softly"], "b.mp4": ["written by hand"], "c.mp4": []}
 
 
-def test_only_what_has_sound_and_no_subtitles_is_heard(library: LibraryStore, talks: Path) -> None:
+def test_only_videos_with_sound_and_without_subtitles_are_transcribed(library: LibraryStore, talks: Path) -> None:
     library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert (report.added, report.heard) == (3, 1)
@@ -97,7 +97,7 @@ def test_only_what_has_sound_and_no_subtitles_is_heard(library: LibraryStore, ta
     assert track_counts(library.catalog, SPEECH) == TrackCounts(1, a.duration, found=3, undone=0, failed=0)
 
 
-def test_videos_that_were_added_unheard_can_be_heard_later(library: LibraryStore, talks: Path) -> None:
+def test_videos_added_without_transcription_can_be_transcribed_later(library: LibraryStore, talks: Path) -> None:
     library.add(talks)
     assert library.status().unheard == 1
     assert library.transcribe(["c*"]).heard == 0
@@ -106,7 +106,7 @@ def test_videos_that_were_added_unheard_can_be_heard_later(library: LibraryStore
     assert library.status().unheard == 0
 
 
-def test_what_was_heard_before_an_interrupt_is_not_heard_again(
+def test_transcribed_parts_are_not_transcribed_again_after_an_interrupt(
     library: LibraryStore, talks: Path, parrot: type[Parrot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.add(talks)
@@ -135,7 +135,7 @@ def test_a_sound_that_cannot_be_heard_costs_one_video(library: LibraryStore, tal
     library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert [noted.text for noted in report.noted] == [
-        "what is said in it was not heard: its sound makes the recogniser stop; convert it"
+        "its speech was not transcribed: its sound makes the recogniser stop; convert it"
     ]
     assert library.status().unhearable == 1
     assert library.transcribe().heard == 0  # not tried again unasked
@@ -149,7 +149,7 @@ def test_a_broken_recogniser_costs_no_pictures(library: LibraryStore, talks: Pat
     library.options = replace(library.options, transcriber="whisper-base")
     report = library.add(talks)
     assert report.added == 3
-    assert report.notes[-1] == "what is said was not heard: the transcriber cannot be started"
+    assert report.notes[-1] == "speech was not transcribed: the transcriber cannot be started"
     with pytest.raises(MomentseekError, match="cannot be started"):
         library.transcribe()
 
@@ -229,7 +229,7 @@ def test_only_what_a_machine_heard_can_be_corrected(library: LibraryStore, talks
     library.add(talks)
     ids = {v.name: v.id for v in library.videos()}
     for name in ("b.mp4", "c.mp4"):
-        with pytest.raises(MomentseekError, match="has no transcript that a recogniser made"):
+        with pytest.raises(MomentseekError, match="has no transcript by speech recognition"):
             library.edit_cues(ids[name], [CueEdit(0.5, 2.0, "other")])
     with pytest.raises(MomentseekError, match="there is no cue at 900"):
         library.edit_cues(ids["a.mp4"], [CueEdit(900.0, 901.0, "other")])
@@ -272,11 +272,11 @@ def test_sound_without_a_decoder_costs_no_pictures(
     report = library.add(talks)
     assert (report.added, report.heard, report.failed) == (3, 0, [])
     assert report.noted[-1].text == (
-        "what is said in it was not heard: has no sound that can be decoded; convert it, or add subtitles"
+        "its speech was not transcribed: has no sound that can be decoded; convert it, or add subtitles"
     )
 
 
-def test_a_language_that_is_not_known_is_said_and_the_rest_goes_on(
+def test_unknown_language_is_reported_and_the_rest_continues(
     library: LibraryStore, talks: Path, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     film(talks / "d.mp4", RED, BLUE, audio=True)
@@ -304,13 +304,13 @@ def test_a_model_with_a_file_missing_costs_no_pictures(
     library.options = replace(library.options, transcriber=str(model))
     report = library.add(talks)
     assert report.added == 3
-    (note,) = [note for note in report.notes if "not heard" in note]
-    assert note.startswith(f"what is said was not heard: {model / 'model.bin'} is missing; a faster-whisper model has")
+    (note,) = [note for note in report.notes if "not transcribed" in note]
+    assert note.startswith(f"speech was not transcribed: {model / 'model.bin'} is missing; a faster-whisper model has")
     with pytest.raises(MomentseekError, match=r"model\.bin is missing"):
         library.transcribe(transcriber=f"whisper:{model}")
 
 
-def test_a_damaged_segment_stops_no_hearing_and_is_named_when_a_cue_is_corrected(
+def test_damaged_segment_does_not_stop_transcription_and_is_named_on_correction(
     library: LibraryStore, talks: Path, film: Callable[..., Path]
 ) -> None:
     library.options = replace(library.options, transcriber="whisper-base")

@@ -121,9 +121,9 @@ def test_a_page_runs_nothing_that_a_card_says(cards: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"figures": {"mIoU": {"value": "x"}}}, "is no whole result card"),
+        ({"figures": {"mIoU": {"value": "x"}}}, "is not a whole result card"),
         ({"query_ids": ["q1"]}, "columns of different lengths"),
-        ({"data": {}}, "is no whole result card"),
+        ({"data": {}}, "is not a whole result card"),
         ({"card_version": 9}, "is a card of version 9"),
         ({"clusters": [1]}, "columns of different lengths"),
     ],

@@ -60,7 +60,7 @@ def test_the_same_query_twice_gives_the_same_answer_without_encoding_again(tmp_p
     assert list(ask(fresh, "dog beach", all=True, explain=True)) == list(first)
 
 
-def test_of_what_is_not_there_the_nearest_three_are_shown_and_the_rest_counted(tmp_path):
+def test_absent_thing_shows_three_nearest_hits_and_counts_the_rest(tmp_path):
     on = engine(tmp_path, BACKGROUND)
     hits = ask(on, "a giraffe", k=10)
     assert [hit.level for hit in hits] == ["weak"] * 3
@@ -90,7 +90,7 @@ def test_scores_fall_and_ranks_count(tmp_path):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_what_is_said_and_seen_is_one_moment_with_the_bounds_of_the_picture(tmp_path):
+def test_speech_and_picture_merge_into_one_moment_with_the_pictures_bounds(tmp_path):
     cues = {"shore.mp4": [Cue(16.0, 18.0, "What a good dog!")], "talk.mp4": [Cue(3.0, 5.0, "My dog is ill.")]}
     on = engine(tmp_path, {**BACKGROUND, "talk.mp4": nothing(20, 77), "shore.mp4": planted("dog beach")}, cues)
     hits = ask(on, "dog beach")
@@ -346,7 +346,7 @@ def test_damaged_vectors_cost_their_own_video_alone(tmp_path):
     assert "spoilt.mp4" not in {hit.name for hit in ask(on, "a dog on the beach", all=True, k=100)}
 
 
-def test_a_library_of_nothing_but_damage_is_said_to_be_damaged(tmp_path):
+def test_completely_damaged_library_is_reported_as_damaged(tmp_path):
     on = damaged(tmp_path, {"spoilt.mp4": nothing(30, 1)}, {}, "vision", slice(None))
     hits = ask(on, "dog")
     assert list(hits) == []
@@ -355,7 +355,7 @@ def test_a_library_of_nothing_but_damage_is_said_to_be_damaged(tmp_path):
         build_vision_query(on.sampled_vision(), [Part("dog")], [], WordVectors().encode)
 
 
-def test_a_damaged_vector_of_what_is_said_costs_only_its_cue(tmp_path):
+def test_damaged_speech_vector_loses_only_its_cue(tmp_path):
     said = {f"talk{i}.mp4": [Cue(j, j + 1, f"w{i}x{j} y{i}z{j}") for j in range(6)] for i in range(10)}
     said["talk3.mp4"][2] = Cue(2, 3, "lighthouse storm night")
     films = {name: nothing(6, i) for i, name in enumerate(said)}

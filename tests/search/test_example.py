@@ -86,5 +86,5 @@ def test_pictures_are_upright_and_bounded(tmp_path):
     for data in (b"", b"not a picture", picture(DOG)[:60], vast):
         with pytest.raises(MomentseekError, match="the picture: "):
             read_picture(data)
-    with pytest.raises(MomentseekError, match="is not there"):
+    with pytest.raises(MomentseekError, match="does not exist"):
         read_picture(Path(tmp_path / "none.png"))

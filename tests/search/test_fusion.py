@@ -58,7 +58,7 @@ def test_ties_go_by_video_and_time():
 
 
 @given(SPANS)
-def test_what_is_kept_is_apart_and_what_is_dropped_repeats_something_better(spans):
+def test_kept_spans_overlap_by_at_most_half_and_dropped_ones_overlap_a_kept_one(spans):
     given_ = [Candidate(v, s, s + n, s) for v, s, n in spans]
     kept = drop_repeats(given_)
     for at, one in enumerate(kept):

@@ -58,7 +58,7 @@ def test_every_fusion_keeps_to_levels_and_to_what_streams_say(name, moments, uni
             )
 
 
-def test_what_is_asked_for_later_does_not_change_what_came_first():
+def test_weaker_moments_do_not_change_the_order_of_better_ones():
     """The order of moments must not depend on how many weaker ones were found."""
     moments = [{"vision": (0.5 - i / 100, "fair"), "speech": (5.0 + i, "fair")} for i in range(5)]
     few = rank_candidates(candidates(moments), "scores", {"vision": 0.2})

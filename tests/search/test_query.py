@@ -34,7 +34,7 @@ def refusal(text: str) -> QueryError | None:
 @example('-"-- x"')
 @example("-1:a")
 @example('2:"" x')
-def test_any_line_is_understood_or_refused_and_its_canonical_spelling_means_the_same(line):
+def test_query_is_parsed_or_refused_and_its_canonical_form_is_equal(line):
     if refusal(line) is None:
         query = Query.parse(line)
         assert Query.parse(str(query)) == query

@@ -29,7 +29,7 @@ def test_encoders_and_fusions_are_listed(both: TestClient, client: TestClient) -
     assert client.get("/api/v1/status").json()["encoders"] == ["colours"]
 
 
-def test_moments_of_a_library_beside_are_moments_of_the_served_one(both: TestClient, other: Path) -> None:
+def test_hits_of_a_compared_library_are_hits_of_the_served_one(both: TestClient, other: Path) -> None:
     ids = {video["name"]: video["id"] for video in both.get("/api/v1/videos").json()["videos"]}
     params = {"q": "green", "a": "", "b": "encoder=colours-2", "k": 4}
     found = both.get(COMPARE, params=params).json()
@@ -73,7 +73,7 @@ def test_ones_own_encoder_may_be_named(both: TestClient) -> None:
         (f"{JUDGING}/evaluation", {"encoder": "clip"}),
     ],
 )
-def test_an_unknown_encoder_is_said_with_those_there_are(both: TestClient, path: str, params: dict[str, str]) -> None:
+def test_unknown_encoder_is_reported_with_the_known_ones(both: TestClient, path: str, params: dict[str, str]) -> None:
     _judge(both)
     answer = both.get(path, params=params)
     assert answer.status_code == 422

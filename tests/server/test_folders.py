@@ -32,7 +32,7 @@ def test_folders_are_walked_by_ids_alone(serve: Callable[..., TestClient], share
     assert str(shared) not in client.get("/api/v1/folders").text
 
 
-def test_home_is_offered_where_nobody_named_a_folder_and_others_cannot_reach_it(
+def test_home_folder_is_offered_only_on_a_local_server_without_folders(
     serve: Callable[..., TestClient], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "me" / "Holiday").mkdir(parents=True)

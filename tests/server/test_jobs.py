@@ -115,7 +115,7 @@ def test_a_library_that_another_process_changes_fails_the_job(
     assert events.startswith("event: failed\n")
 
 
-def test_a_job_can_be_cancelled_and_what_is_whole_is_kept(
+def test_cancelled_job_keeps_complete_videos(
     place: Path, tmp_path: Path, light: None, make_video: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     films = tmp_path / "many"

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from momentseek.api.library import Library
-from momentseek.server.jobs import LOWER_PRIORITY, Jobs, give_way, lower_priority
+from momentseek.server.jobs import LOWER_PRIORITY, Jobs, lower_priority, pause_while
 
 
-def test_a_pause_ends_when_nobody_waits_or_it_is_long_or_the_job_stops() -> None:
+def test_pause_ends_without_waiters_after_its_limit_or_when_the_job_stops() -> None:
     wanted = iter([True, True, True, False])
-    assert 0 < give_way(lambda: next(wanted), threading.Event()) < 5
-    assert 0.05 <= give_way(lambda: True, threading.Event(), 0.05) < 5
+    assert 0 < pause_while(lambda: next(wanted), threading.Event()) < 5
+    assert 0.05 <= pause_while(lambda: True, threading.Event(), 0.05) < 5
     stop = threading.Event()
     stop.set()
     begun = time.monotonic()
-    give_way(lambda: True, stop)
+    pause_while(lambda: True, stop)
     assert time.monotonic() - begun < 5
 
 

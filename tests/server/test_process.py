@@ -108,7 +108,7 @@ def test_for_others_a_token_is_made_and_asked_for(start: Callable[..., Running],
     assert server.stop() == (0, "", "")
 
 
-def test_a_library_beside_is_served_and_an_open_stream_does_not_hold_up_the_end(
+def test_second_library_is_served_and_open_stream_does_not_delay_shutdown(
     start: Callable[..., Running], shared: Path, other: Path
 ) -> None:
     server = start("--library", shared / "library", "--compare-with", other)

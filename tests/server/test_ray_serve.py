@@ -50,7 +50,7 @@ def test_only_this_machine_is_answered_without_a_token(tmp_path: Path, monkeypat
     assert (settings.token, os.environ["PGPASSWORD"]) == ("t" * 32, "secret")
 
 
-def test_a_library_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_missing_library_is_refused_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(MomentseekError, match="has no library"):
         application({"library": str(tmp_path / "none")})
 

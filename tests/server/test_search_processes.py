@@ -85,7 +85,7 @@ def test_an_error_or_a_crash_reaches_no_other_search(echo: tuple[Echo, SearchPro
     assert asyncio.run(pool.search({"q": "next"})) == b"next"
 
 
-def test_what_nobody_waits_for_any_more_is_not_searched(echo: tuple[Echo, SearchProcesses]) -> None:
+def test_abandoned_searches_are_not_run(echo: tuple[Echo, SearchProcesses]) -> None:
     process, pool = echo
 
     async def main() -> bytes:

@@ -57,7 +57,7 @@ def test_more_than_may_wait_are_told_to_come_back(library: Path) -> None:
     workers.close()
 
 
-def test_what_takes_too_long_is_given_up_and_its_place_kept_until_it_ends(library: Path) -> None:
+def test_slow_work_is_abandoned_and_keeps_its_slot_until_it_ends(library: Path) -> None:
     workers = LibraryWorkers(library, "test", 1, 0, 0.1)
     go = threading.Event()
 

@@ -42,7 +42,7 @@ EXTRAS = (
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the report. A ``note`` is worth knowing but stops nothing from working."""
+    """One line of the report. A ``note`` is a hint; everything works without following it."""
 
     name: str
     state: State

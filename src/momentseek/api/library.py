@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from momentseek.cluster.manifest import is_sharded
 from momentseek.cluster.replicas.place import MAX_PICTURED_BYTES, source_file
-from momentseek.cluster.replicas.replica import bring_library
+from momentseek.cluster.replicas.replica import update_replica
 from momentseek.cluster.shard_client import LocalShards, ShardClient
 from momentseek.cluster.shards.store import ShardedStore, shard_of
 from momentseek.core.errors import MediaError, MomentseekError
@@ -48,7 +48,7 @@ def open_store(
     ``new`` holds the options ``create`` and ``clip_seconds`` of ``LibraryStore.open``.
     """
     folder = library_folder(os.fspath(place)) if "://" in os.fspath(place) else Path(os.path.abspath(place))
-    bring_library(folder)
+    update_replica(folder)
     if is_sharded(folder):
         return ShardedStore.open_shards(folder, encoder=encoder, wait=wait)
     return LibraryStore.open(folder, encoder=encoder, wait=wait, **new)
@@ -258,9 +258,7 @@ class Library:
         if not found:
             raise MediaError(f"{hit.path}: is no longer in the library; search again")
         if is_missing(found[0].path):
-            raise MediaError(
-                f"{found[0].path}: is not there; connect the drive it lies on, or add it again where it is now"
-            )
+            raise MediaError(f"{found[0].path}: does not exist; connect its drive, or add it again where it is now")
         return source_file(found[0], max_bytes)
 
         # the library on disk

@@ -56,6 +56,7 @@ ADD_WORDS_SETTING = "add_words"
     type=click.FloatRange(0.1, 600),
     default=1.5,
     show_default=True,
+    metavar="SECONDS",
     help="Length of a clip in a new library.",
 )
 @click.option(
@@ -221,7 +222,7 @@ def _cluster_work(on: str, folder: Path, paths: tuple[str, ...], **given: Any) -
 def _end(report: AddReport, library: str | None, *, as_json: bool, quiet: bool) -> None:
     """Print what was done; raise an error if no file is in the library."""
     if not (report.in_library or report.failed or report.failed_before):
-        raise MomentseekError("no videos there; name a file to add it whatever it is called")
+        raise MomentseekError("no videos found; name a file itself to add it whatever its suffix")
     conclude(report, library=library, as_json=as_json, quiet=quiet)
     if not report.in_library:
         seen = options.command_line(["status", "--failed"], library)

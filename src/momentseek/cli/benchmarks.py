@@ -54,12 +54,12 @@ from momentseek.core.reports import count, text_table
     type=click.Choice([*VARIANTS, WORDS_AS_PICTURES]),
     help="Make the corpus harder in one way.  [default: default]",
 )
-@click.option("--annotations", metavar="FILE", help=f"{WORDS_AS_PICTURES}: captions with times, such as TVR's.")
+@click.option("--annotations", metavar="FILE", help=f"With {WORDS_AS_PICTURES}: captions with times, such as TVR's.")
 @click.option(
-    "--bias", type=float, help="Films: share of moments at their action's usual time, 0 to 1.  [default: 0.9]"
+    "--bias", type=float, help="With films: share of moments at their action's usual time, 0 to 1.  [default: 0.9]"
 )
-@click.option("--verb-bias", type=float, help="Films: share of actions that have their own usual time.  [default: 1]")
-@click.option("--pool", type=int, help="Films: videos to search per query in the split mvmr.  [default: 50]")
+@click.option("--verb-bias", type=float, help="With films: share of actions with their own usual time.  [default: 1]")
+@click.option("--pool", type=int, help="With films: videos to search per query in the split mvmr.  [default: 50]")
 @click.option("--video-dim", type=int, help="Dimensions of a clip's video feature.  [default: 256; films: 128]")
 @click.option("--text-dim", type=int, help="Dimensions of subtitle and query features.  [default: 192; films: 96]")
 @click.option("--force", is_flag=True, help="Overwrite the files of a folder that is not empty.")
@@ -285,7 +285,7 @@ def _check(name: str, train: str | None, bandwidth: float | None) -> None:
 def debias(
     models: tuple[str, ...], runs: tuple[str, ...], on: str | None, as_json: bool, quiet: bool, **given: Any
 ) -> None:
-    """Compare MODELs on a test split whose moments lie where training moments do (iid), and on one where not (ood).
+    """Compare MODELs on a test split whose moments lie as in training (iid), and on one where they lie elsewhere (ood).
 
     \b
     A MODEL is

@@ -193,9 +193,9 @@ def explain(
     "--window",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="For models that resample whole videos to a few clips (tan2d, mdd, mmn, …): the longest video to read at "
-    "once. Longer ones are cut into overlapping windows of this length, by mmn and crocs of the training videos' "
-    "median length. Default: the 95th percentile of the training videos' lengths.",
+    help="For models that resample whole videos to a few clips (tan2d, mdd, mmn, …): read videos up to this length at "
+    "once, and longer ones in overlapping windows of this length. Default: the 95th percentile of the training videos' "
+    "lengths; mmn and crocs read longer videos in windows of their median length.",
 )
 @options.force
 @options.as_json

@@ -189,7 +189,7 @@ def find_option(context: click.Context, key: str) -> click.Option:
         _refuse(context, key)
     known = _settable_options(command)
     if name == LIBRARY_KEY:
-        raise MomentseekError(f"{config_path()}: {key} is no setting; library stands by itself, for all commands")
+        raise MomentseekError(f"{config_path()}: {key} is not a setting; set library for all commands")
     if name in NOT_KEPT:
         raise MomentseekError(f"{config_path()}: {key} cannot be a setting; give --{name} when it is wanted")
     if name not in known:

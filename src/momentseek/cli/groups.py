@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = self.targets[name].partition(":")
         command: click.Command = getattr(importlib.import_module(f"{self.package}.{module}"), attribute)
-        add_plugin_option(command)
+        prepare_command(command)
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -79,6 +79,9 @@ def load_plugins(context: click.Context, _: click.Parameter, files: tuple[str, .
         context.meta["plugin"] = files
 
 
+METAVARS = {"integer": "N", "integer range": "N", "float": "X", "float range": "X", "directory": "DIR"}
+"""What the help calls the value of an option that names no metavar, by the name of its type."""
+
 plugin_option = click.option(
     "--plugin",
     multiple=True,
@@ -90,13 +93,17 @@ plugin_option = click.option(
 )
 
 
-def add_plugin_option(command: click.Command) -> None:
-    """Add ``--plugin`` to a command, or to all commands of a group."""
+def prepare_command(command: click.Command) -> None:
+    """Add ``--plugin`` to a command, or to all commands of a group, and name the values of options in its help."""
     if isinstance(command, click.Group) and not isinstance(command, LazyGroup):
         for one in command.commands.values():
-            add_plugin_option(one)
+            prepare_command(one)
     elif not any(option.name == "plugin" for option in command.params):
         plugin_option(command)
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.is_flag and option.metavar is None:
+            text = option.type.name == "text"
+            option.metavar = str(option.name).upper() if text else METAVARS.get(option.type.name)
 
 
 def report_rename(context: click.Context, former: str, current: str) -> None:

@@ -59,8 +59,8 @@ def step_lines(step: IngestStep, what: str = "adding") -> tuple[str, str]:
 def background_lines(step: BackgroundStep) -> tuple[str, str]:
     """Return a line about all videos of a background pass, with rate and time left, and the current video's name.
 
-    >>> print(*background_lines(BackgroundStep("hearing", 1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
-    hearing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
+    >>> print(*background_lines(BackgroundStep("transcribing", 1, 3, 60.0, 240.0, 60.0, 12.0, "b.mp4")), sep=chr(10))
+    transcribing  1 of 3 videos  25 %  5.0 x real time  about 00:00:36 left
       b.mp4
     """
     share = step.seconds / step.of_seconds if step.of_seconds else 1.0

@@ -103,7 +103,7 @@ def _second_line(found: Status, encode: str) -> list[str]:
 
 
 def _text_lines(found: Status, transcribe: str, ocr: str, listen: str) -> list[str]:
-    """Return what was transcribed, read, described and heard; the arguments are the commands that continue it."""
+    """Return lines on speech, text, descriptions and sounds; the arguments are the commands that continue each."""
     lines = []
     if found.heard or found.unhearable:
         failed = f", {found.unhearable:,} failed" if found.unhearable else ""

@@ -218,7 +218,7 @@ def check_targets(inputs: Iterable[str | None], outputs: Iterable[str | None], f
         if path.is_dir():
             raise MomentseekError(f"{path}: is a folder; give the name of a file")
         if not path.absolute().parent.is_dir():
-            raise MomentseekError(f"{path}: there is no folder {path.parent}; make it first")
+            raise MomentseekError(f"{path}: there is no folder {path.parent}; create it first")
         if not force and path.exists() and (not path.is_file() or path.stat().st_size):  # an empty file is no loss
             raise MomentseekError(f"{path}: already exists; choose another name, or overwrite it (--force)")
 

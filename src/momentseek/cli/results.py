@@ -122,7 +122,7 @@ def check_clip_folder(cut: str | None) -> Path | None:
     if folder.exists() and not folder.is_dir():
         raise MomentseekError(f"{folder}: is a file; give a folder for the clips")
     if not folder.absolute().parent.is_dir():
-        raise MomentseekError(f"{folder}: there is no folder {folder.parent}; make it first")
+        raise MomentseekError(f"{folder}: there is no folder {folder.parent}; create it first")
     return folder
 
 
@@ -135,7 +135,7 @@ def cut_hits(library: Library, results: Results, folder: Path, *, exact: bool, p
     try:
         folder.mkdir(exist_ok=True)
     except OSError as e:
-        raise MomentseekError(f"{folder}: cannot be made ({e.strerror}); choose another folder") from None
+        raise MomentseekError(f"{folder}: cannot be created ({e.strerror}); choose another folder") from None
     failed = 0
     for at, (hit, path) in enumerate(zip(results, targets, strict=True), 1):
         try:
@@ -156,7 +156,7 @@ def open_first(results: Sequence[Hit]) -> None:
 
     hit = results[0]
     if not hit.path.is_file():
-        raise MomentseekError(f"{hit.path}: is not there; connect the drive it lies on")
+        raise MomentseekError(f"{hit.path}: does not exist; connect its drive")
     arguments, starts_there = player_command(hit.path, hit.start)
     try:
         launch_player(arguments)

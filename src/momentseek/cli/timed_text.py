@@ -171,7 +171,7 @@ def edit_transcript(video: str, library: str | None, wait: float) -> None:
 @options.library
 @options.wait
 def import_transcript(video: str, file: str, library: str | None, wait: float) -> None:
-    """Correct the recognised speech of a video with FILE, an SRT or VTT file, under the rules of `edit`.
+    """Correct the recognised speech of a video with FILE, an SRT or VTT file, as `edit` does.
 
     \b
       momentseek transcript show talk.mp4 --out talk.srt
@@ -278,7 +278,7 @@ def run_ocr(
     """
     report = ingest_more(
         lambda opened, tell: opened.ocr(videos, model=ocr_model, every=every, again=again, progress=tell),
-        "reading",
+        "reading text",
         again=["ocr", "run", *videos, *([] if ocr_model is None else ["--ocr-model", ocr_model])],
         quiet=quiet,
         **given,
@@ -373,7 +373,7 @@ def run_sounds(videos: tuple[str, ...], again: bool, quiet: bool, **given: Any) 
     """
     report = ingest_more(
         lambda opened, tell: opened.listen(videos, again=again, progress=tell),
-        "listening",
+        "detecting sounds",
         again=["sounds", "run", *videos],
         quiet=quiet,
         **given,

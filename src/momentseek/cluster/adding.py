@@ -15,7 +15,7 @@ from momentseek.cluster.manifest import ShardManifest, read_manifest
 from momentseek.cluster.ray_process import ClusterLostError, work_on
 from momentseek.cluster.replicas.place import shard_place
 from momentseek.cluster.replicas.replica import refuse_unsharded
-from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, bring_videos, known_states, list_videos
+from momentseek.cluster.shard_writer import ShardWriter, WriterSettings, ensure_videos, known_states, list_videos
 from momentseek.cluster.shards.catalog import add_up
 from momentseek.cluster.storage.address import StoreUnreachableError
 from momentseek.core.errors import LibraryError, MediaError, MomentseekError
@@ -42,7 +42,7 @@ def hash_files(files: Sequence[VideoFile], shard: str) -> list[str | None]:
     found: list[str | None] = []
     for file in files:
         try:
-            (here,) = bring_videos([file], shard).files
+            (here,) = ensure_videos([file], shard).files
             found.append(content_hash(here.source))
         except StoreUnreachableError:
             raise
@@ -299,7 +299,7 @@ class ClusterAdd:
             raise MomentseekError(f"a shard cannot be written on the cluster ({said}); see the nodes' logs") from None
 
 
-def _chunks(files: Sequence[VideoFile], most_bytes: int, most_files: int) -> Iterator[list[VideoFile]]:
+def _chunks(files: Sequence[VideoFile], max_bytes: int, most_files: int) -> Iterator[list[VideoFile]]:
     """Split files into lists of limited size, in order.
 
     >>> files = [VideoFile(Path(name), name, size) for name, size in (("a", 3), ("b", 3), ("c", 9), ("d", 1))]
@@ -309,7 +309,7 @@ def _chunks(files: Sequence[VideoFile], most_bytes: int, most_files: int) -> Ite
     chunk: list[VideoFile] = []
     size = 0
     for file in files:
-        if chunk and (size + file.size > most_bytes or len(chunk) >= most_files):
+        if chunk and (size + file.size > max_bytes or len(chunk) >= most_files):
             yield chunk
             chunk, size = [], 0
         chunk.append(file)

@@ -75,13 +75,13 @@ def parse_manifest(data: bytes, path: str) -> ShardManifest:
         if found["format"] != MANIFEST_FORMAT:
             raise ValueError
         if found["version"] != MANIFEST_VERSION:
-            raise LibraryError(f"{path}: was made by another release (version {found['version']}); update momentseek")
+            raise LibraryError(f"{path}: is of another release (version {found['version']}); update momentseek")
         names = [str(name) for name in found["shards"]]
         if not names or len(set(names)) < len(names) or any(Path(name).name != name for name in names):
             raise ValueError
         return ShardManifest(tuple(names), float(found["clip_seconds"]), str(found["encoder"]))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise LibraryError(f"{path}: is not a manifest of shards, or damaged; bring it back from a copy") from None
+        raise LibraryError(f"{path}: is not a manifest of shards, or damaged; restore it from a copy") from None
 
 
 def write_manifest(folder: Path, manifest: ShardManifest) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from momentseek.cluster.connection import Cluster
 from momentseek.cluster.manifest import read_manifest
 from momentseek.cluster.replicas.place import shard_place
-from momentseek.cluster.replicas.replica import bring_shard
+from momentseek.cluster.replicas.replica import update_shard
 from momentseek.cluster.shard_client import ShardAnswers, ShardClient, ShardStatus
 from momentseek.core.errors import LibraryError, MomentseekError, optional_module
 from momentseek.library.catalog import Catalog
@@ -37,7 +37,7 @@ class ShardSearcher:
     def __init__(self, place: str, neighbours: int = 1) -> None:
         # shards on the same machine share its cores
         os.environ.setdefault(THREADS_VARIABLE, str(max(1, available_cores() // neighbours)))
-        path = bring_shard(place)
+        path = update_shard(place)
         self._shard = WarmState(LibraryReader(path, Catalog(path)))
 
     def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
@@ -167,10 +167,10 @@ WAITING_REQUESTS = 8
 """Number of ongoing requests per replica above which another replica is started."""
 
 
-def serve_replicas(build: Callable[[], Any], *, least: int = 1, most: int = 1, name: str = "momentseek") -> Any:
-    """Create what ``serve run`` runs: ``least`` to ``most`` replicas, each with an application made by ``build``."""
+def serve_replicas(build: Callable[[], Any], *, max_replicas: int = 1, name: str = "momentseek") -> Any:
+    """Create what ``serve run`` runs: up to ``max_replicas`` replicas, each with an application made by ``build``."""
     serve = optional_module("ray.serve", "ray-serve")
-    scaling = {"min_replicas": least, "max_replicas": most, "target_ongoing_requests": WAITING_REQUESTS}
+    scaling = {"min_replicas": 1, "max_replicas": max_replicas, "target_ongoing_requests": WAITING_REQUESTS}
     made = serve.deployment(name=name, autoscaling_config=scaling, max_ongoing_requests=10 * WAITING_REQUESTS)
 
     def build_there() -> Any:  # Ray Serve takes a partial for the application itself

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from momentseek.cluster.replicas.place import shard_folder
-from momentseek.cluster.replicas.replica import bring_shard
+from momentseek.cluster.replicas.replica import update_shard
 from momentseek.cluster.storage.address import StoreUnreachableError
 from momentseek.cluster.storage.mirror import Mirror, RemoteFile, list_files
 from momentseek.core.errors import MediaError, MomentseekError
@@ -31,7 +31,7 @@ class RemoteVideo(VideoFile):
 
     @property
     def stamp(self) -> Stamp:
-        """The stamp that its copy has on any node."""
+        """The size and time by which a node recognises its copy as unchanged; the same on every node."""
         assert self.remote is not None
         return Stamp(self.remote.size, self.remote.modified_ns, 0)
 
@@ -47,7 +47,7 @@ def list_videos(address: str, library: Path) -> list[RemoteVideo]:
 
 
 def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
-    """Videos with the paths of their copies on this node; ``shard`` is the place of a shard of the library."""
+    """Videos with the paths of their copies on this node; ``shard`` is the folder or address of a shard."""
     mirror = Mirror(sources_folder(shard_folder(shard).parent))
     return [
         RemoteVideo(mirror.path_of(file.remote), file.name, file.size, file.address, file.remote)
@@ -57,7 +57,7 @@ def local_videos(files: Sequence[VideoFile], shard: str) -> list[VideoFile]:
     ]
 
 
-def bring_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
+def ensure_videos(files: Sequence[VideoFile], shard: str) -> FoundFiles:
     """Fetch remote videos that have no copy on this node; those that cannot be fetched are unusable.
 
     Raises StoreUnreachableError if the storage does not answer, because that says nothing about a video.
@@ -107,7 +107,7 @@ class ShardWriter:
     def add(self, files: Sequence[VideoFile]) -> AddReport:
         """Add videos; those that are in the shard and have not changed are not read."""
         with self._open() as store:
-            return store.add_found(bring_videos(files, self._place))
+            return store.add_found(ensure_videos(files, self._place))
 
     def drop(self, paths: Sequence[Path]) -> None:
         """Remove files whose new content belongs to another shard."""
@@ -118,7 +118,7 @@ class ShardWriter:
     def _open(self) -> Iterator[LibraryStore]:
         """The shard's library, opened once, and again if the storage did not answer, which leaves its state unknown."""
         if self._opened is None:
-            store = LibraryStore.open(bring_shard(self._place), create=False, wait=LOCK_SECONDS)
+            store = LibraryStore.open(update_shard(self._place), create=False, wait=LOCK_SECONDS)
             store.lease_holder = self._holder
             given = self._settings
             store.options = replace(
@@ -146,7 +146,7 @@ def known_states(place: str, files: Sequence[VideoFile], subtitles: Path | None)
     It is ``unchanged``, ``failed`` (before, and unchanged since), ``held`` (with other subtitles), ``changed``, or
     empty.
     """
-    with closing(Catalog(bring_shard(place))) as catalog:
+    with closing(Catalog(update_shard(place))) as catalog:
         return [_known_state(catalog, file, subtitles) for file in local_videos(files, place)]
 
 

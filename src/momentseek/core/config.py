@@ -134,6 +134,6 @@ def write_config(settings: Mapping[str, Any]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise MomentseekError(f"{path.parent}: cannot be made ({e.strerror}); check the folder") from None
+        raise MomentseekError(f"{path.parent}: cannot be created ({e.strerror}); check the folder") from None
     write_bytes(path, tomli_w.dumps(kept).encode(), mode=0o600)  # an address may hold a password
     return path

@@ -403,7 +403,7 @@ class JobWords:
     thing: str
     """The part of a file it processes, such as ``its sound``."""
     undone: str
-    """Its failure, such as ``cannot be heard``."""
+    """Its failure, such as ``cannot be processed``."""
 
 
 class JobProcess(WorkerProcess):

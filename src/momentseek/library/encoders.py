@@ -67,13 +67,13 @@ class LibraryEncoders:
                 if row is None or known:
                     raise
                 raise MomentseekError(
-                    f"{self._folder}: its vectors were made by the encoder {spec!r} of a plug-in, which is not here; "
+                    f"{self._folder}: its vectors were made by the encoder {spec!r} of a plug-in, which is missing; "
                     f"install the plug-in, or load its file: {parameter('plugin', 'FILE')}"
                 ) from None
             if row is not None and not is_by(row, encoder):
                 raise MomentseekError(
                     f"{self._folder}: its vectors were made by another version of {spec!r} than the one here; "
-                    f"bring that back, or encode the videos again: {reencode_command(self._folder, spec)}"
+                    f"restore that version, or encode the videos again: {reencode_command(self._folder, spec)}"
                 )
             self._vision = encoder
         return self._vision
@@ -87,7 +87,8 @@ class LibraryEncoders:
             if row is not None and encoder is not None and not is_by(row, encoder):
                 raise MomentseekError(
                     f"{self._folder}: what is said was encoded by another {row.spec!r} than the one here; "
-                    f"bring that back, or encode again: {reencode_command(self._folder, vision_spec(self._catalog))}"
+                    "restore that version, or encode again: "
+                    f"{reencode_command(self._folder, vision_spec(self._catalog))}"
                 )
             self._speech = encoder
         return self._speech
@@ -119,7 +120,7 @@ class LibraryEncoders:
         if stream == "spans" and self.model is not None:
             return self.model.for_spans
         if self.speech is None:
-            raise MomentseekError("the encoder of what is said is not here; get it with: momentseek models get minilm")
+            raise MomentseekError("the text encoder minilm is not installed; get it with: momentseek models get minilm")
         return self.speech
 
     def forget(self) -> None:

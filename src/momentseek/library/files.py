@@ -146,7 +146,7 @@ def _expand_path(path: Path, excluded: Excluded = lambda _: False) -> tuple[Path
         if os.path.lexists(place):
             return None, [place]
     if not is_pattern(text):
-        raise MomentseekError(f"{printable(path)}: is not there; check the path")
+        raise MomentseekError(f"{printable(path)}: does not exist; check the path")
     base, places = expand(text, excluded)
     if not places and not expand(text)[1]:
         raise MomentseekError(f"{printable(path)}: matches no file; check the path")

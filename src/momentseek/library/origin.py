@@ -26,10 +26,10 @@ class LibraryOrigin(Protocol):
     def why_outdated(self) -> str:
         """Why the copy may be outdated, as one clause; empty if it is current."""
 
-    def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
+    def ensure_vectors(self, names: Callable[[], Iterable[str]]) -> None:
         """Fetch the segments that ``names`` returns, unless the copy has them."""
 
-    def bring_segment(self, name: str) -> None:
+    def ensure_segment(self, name: str) -> None:
         """Fetch one segment, if the original has it."""
 
     def size(self) -> int:
@@ -39,7 +39,7 @@ class LibraryOrigin(Protocol):
         """Hold the write lock of the original, and publish the changes of the copy at the end."""
 
     def problems(self) -> tuple[list[str], list[str]]:
-        """Problems of the original, and notes on what is only worth knowing."""
+        """Check the original; returns problems, and notes that need no repair."""
 
     def send_missing(self) -> int:
         """Send again the files that the original has lost; returns their number. The caller holds the write lock."""

@@ -40,7 +40,7 @@ class LibraryPaths:
             make_folder(self.segments)
         except OSError as e:
             raise MomentseekError(
-                f"{self.folder}: cannot be made ({e.strerror}); choose another folder ({parameter('library')})"
+                f"{self.folder}: cannot be created ({e.strerror}); choose another folder ({parameter('library')})"
             ) from None
 
     def orphans(self, catalog: Catalog) -> list[Path]:

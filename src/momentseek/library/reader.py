@@ -243,7 +243,7 @@ class LibraryReader:
             self.origin.freshen()
         if self._snapshot is None or self._snapshot.generation != self.catalog.state():
             if self.origin is not None:
-                self.origin.bring_vectors(lambda: [row.name for row in self.catalog.segments()])
+                self.origin.ensure_vectors(lambda: [row.name for row in self.catalog.segments()])
             self._snapshot = take_snapshot(self.catalog, self.paths.segments)
             self.encoders.forget_others(self._snapshot.encoders)
         self._snapshot.check_sizes()

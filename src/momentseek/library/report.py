@@ -170,9 +170,9 @@ class AddReport:
             phrases[max(usable - 1, 0)] += f" ({partly:,} of them only in part)"
         text = ", ".join(phrases)
         if self.heard:
-            text += f"; {count(self.heard, 'video')} heard ({clock_text(self.heard_seconds)})"
+            text += f"; {count(self.heard, 'video')} transcribed ({clock_text(self.heard_seconds)})"
         if self.read:
-            text += f"; {count(self.read, 'video')} read ({clock_text(self.read_seconds)})"
+            text += f"; {count(self.read, 'video')} read by OCR ({clock_text(self.read_seconds)})"
         if self.seen:
             text += f"; {count(self.seen, 'video')} encoded by both encoders ({clock_text(self.seen_seconds)})"
         if self.described:

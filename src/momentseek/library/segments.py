@@ -132,7 +132,7 @@ class Segment:
         return len(self.scales)
 
     def part(self, first: int, last: int) -> Segment:
-        """A view of a part of the segment: the videos at places ``first`` to ``last``, excluded."""
+        """A view of a part of the segment: the videos from position ``first`` up to, but not including, ``last``."""
         offsets = self.offsets[first : last + 1]
         rows = slice(int(offsets[0]), int(offsets[-1]))
         return Segment(
@@ -287,7 +287,7 @@ def read_segment(folder: Path, name: str) -> Segment:
     if not path.exists():
         origin = origin_of(folder.parent)
         if origin is not None:
-            origin.bring_segment(name)
+            origin.ensure_segment(name)
     try:
         raw, mapped = read_or_map(path)
         size = int.from_bytes(raw[len(SEGMENT_MAGIC) : len(SEGMENT_MAGIC) + 8].tobytes(), "little")

@@ -43,7 +43,7 @@ ALTERED_BYTES = "its bytes are not those that were written"
 
 @dataclass
 class VerifyReport:
-    """Counts of what was checked, what is wrong (``problems``), and what is only worth knowing (``notes``)."""
+    """Counts of what was checked, what is wrong (``problems``), and remarks that need no repair (``notes``)."""
 
     videos: int = 0
     segments: int = 0
@@ -102,7 +102,7 @@ def verify_library(catalog: Catalog, paths: LibraryPaths) -> VerifyReport:
     for video, said in _videos_and_cues(catalog, known):
         clips = held["vision"][video.id]
         if not os.path.exists(video.path):
-            missing.append(f"{printable(video.path)}: the file is not there (momentseek remove --missing)")
+            missing.append(f"{printable(video.path)}: the file does not exist (momentseek remove --missing)")
         if clips != video.clips:
             report.broken[video.id] = f"has {count(clips, 'row')} of vectors for {count(video.clips, 'clip')}"
         elif spans is not None and held["spans"][video.id] != spans(clips):

@@ -259,7 +259,7 @@ def read_card(path: str | os.PathLike[str]) -> ResultCard | None:
             raise ValueError("columns of different lengths")
         _ = card_markdown(card)  # fails if a part is missing
     except (KeyError, TypeError, ValueError, AttributeError) as e:
-        raise MomentseekError(f"{path}: is no whole result card ({e}); make it again with `evaluate --card`") from None
+        raise MomentseekError(f"{path}: is not a whole result card ({e}); make it with `evaluate --card`") from None
     return card
 
 

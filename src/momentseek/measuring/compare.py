@@ -249,7 +249,7 @@ def _check(groups: Sequence[Sequence[Evaluation]], test: str, correction: str, a
         if choice not in options:
             raise MomentseekError(f"there is no {what} {choice!r}; choose {' or '.join(options)}")
     if not 0 < alpha < 1:
-        raise MomentseekError(f"alpha must lie between 0 and 1, not at {alpha:g}")
+        raise MomentseekError(f"alpha must be between 0 and 1, not {alpha:g}")
     head = evaluations[0]
     if head.parts and test != "randomisation":
         raise MomentseekError(

@@ -127,11 +127,11 @@ def frame_of(code: str, rate: Fraction) -> int:
     """
     match = _TIMECODE.fullmatch(code.strip())
     if match is None:
-        raise MomentseekError(f"{code!r} is no timecode; it looks like 01:00:00:00")
+        raise MomentseekError(f"{code!r} is not a timecode; it looks like 01:00:00:00")
     hours, minutes, seconds, frames = (int(match[group]) for group in (1, 2, 3, 5))
     per_second = nominal(rate)
     if minutes > 59 or seconds > 59 or frames >= per_second:
-        raise MomentseekError(f"{code!r} is no timecode at {per_second} frames per second; check the rate")
+        raise MomentseekError(f"{code!r} is not a timecode at {per_second} frames per second; check the rate")
     number = ((hours * 60 + minutes) * 60 + seconds) * per_second + frames
     if match[4] in ":,":
         return number

@@ -187,7 +187,7 @@ def read_picture(source: Path | bytes) -> Pixels:
     except MomentseekError:
         raise
     except FileNotFoundError:
-        raise MomentseekError(f"{where}: is not there; check the path") from None
+        raise MomentseekError(f"{where}: does not exist; check the path") from None
     except Exception as e:  # Pillow's readers raise many kinds of errors on damaged files
         kind = type(e).__name__
         raise MomentseekError(f"{where}: cannot be read as a picture ({kind}); use JPEG, PNG or WebP") from None

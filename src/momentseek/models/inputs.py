@@ -29,7 +29,7 @@ from momentseek.recognition.exported.preparation import MODALITIES
 PADDING, BEGIN, END, UNKNOWN = range(4)
 """The first entries of a vocabulary: padding, the beginning and the end of a sentence, and an unknown word."""
 NOWHERE = torch.iinfo(torch.int64).max
-"""The value of unused places of a vocabulary."""
+"""The value of unused entries of a vocabulary."""
 Floats = NDArray[np.float32]
 
 

@@ -244,7 +244,7 @@ def _check_room(need: int) -> None:
         free = shutil.disk_usage(root).free
     except OSError as e:
         raise MomentseekError(
-            f"{root}: cannot be made ({e.strerror}); choose a folder with MOMENTSEEK_MODELS"
+            f"{root}: cannot be created ({e.strerror}); choose a folder with MOMENTSEEK_MODELS"
         ) from None
     if need > free:
         raise MomentseekError(

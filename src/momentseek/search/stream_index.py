@@ -45,7 +45,7 @@ SampleKind = Literal["clips", "videos", "windows"]
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Sampled rows of vectors, sorted by the key of their video and their place in it."""
+    """Sampled rows of vectors, sorted by the key of their video and their position in it."""
 
     keys: Keys
     places: NDArray[np.int64]

@@ -123,7 +123,7 @@ class ServerDatabase:
         if found != len(self.migrations):
             self.close()
             where = self.path if self.location.address is None else f"{self._schema} in the database"
-            raise LibraryError(f"{where}: was made by another release (format {found}); update momentseek")
+            raise LibraryError(f"{where}: is of another release (format {found}); update momentseek")
 
     def _is_empty(self) -> bool:
         """Whether the file exists but is empty, as is its write-ahead log."""

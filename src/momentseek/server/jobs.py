@@ -55,15 +55,15 @@ JobWork = Callable[[Library, ShowJob], AddReport | None]
 """The work of a job. It reports progress through the callback, which raises JobStop to stop it."""
 
 
-def give_way(is_wanted: Callable[[], bool], stop: threading.Event, most: float = MAX_PAUSE_SECONDS) -> float:
+def pause_while(is_wanted: Callable[[], bool], stop: threading.Event, max_seconds: float = MAX_PAUSE_SECONDS) -> float:
     """Wait while something more urgent needs the machine; returns the seconds waited.
 
-    >>> give_way(lambda: False, threading.Event())
+    >>> pause_while(lambda: False, threading.Event())
     0.0
     """
     begun = time.monotonic()
     waited = 0.0
-    while is_wanted() and waited < most and not stop.wait(POLL_SECONDS):
+    while is_wanted() and waited < max_seconds and not stop.wait(POLL_SECONDS):
         waited = time.monotonic() - begun
     return waited
 
@@ -299,7 +299,7 @@ class Jobs:
                 self._change(id, **values)
             if isinstance(event, IngestNote):
                 return
-            give_way(self._is_wanted, stop)
+            pause_while(self._is_wanted, stop)
             if stop.is_set():
                 raise JobStop
 

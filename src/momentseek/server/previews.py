@@ -101,7 +101,7 @@ class Previews:
         except OSError as e:
             error = f"the preview cannot be written ({e.strerror or e}); make room on the disk"
         except Exception as e:
-            error = f"the preview cannot be made ({type(e).__name__}); download the video instead"
+            error = f"the preview cannot be created ({type(e).__name__}); download the video instead"
         with self._lock:
             if error:
                 job.state, job.error, job.until = "failed", error, time.monotonic() + FAILURE_SECONDS

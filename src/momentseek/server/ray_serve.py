@@ -37,7 +37,7 @@ def application(args: Mapping[str, str]) -> Any:
     """
     replicas = read_arguments(args)[1]
     _build(dict(args)).state.service.close()  # errors are reported here, not in every replica
-    return serve_replicas(partial(_build, dict(args)), most=replicas)
+    return serve_replicas(partial(_build, dict(args)), max_replicas=replicas)
 
 
 def _build(args: Mapping[str, str]) -> Any:

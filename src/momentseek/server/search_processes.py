@@ -20,7 +20,7 @@ from momentseek.core.errors import LibraryBusyError, MomentseekError
 from momentseek.core.workers import Message, WorkerFailure, WorkerProcess
 from momentseek.server.errors import ApiError
 from momentseek.server.settings import Limits
-from momentseek.server.workers import WaitingRoom
+from momentseek.server.workers import RequestLimiter
 
 log = logging.getLogger("momentseek.server")
 WORKER_MODULE = "momentseek.server.search_worker"
@@ -52,7 +52,7 @@ class SearchProcesses:
     def __init__(
         self, processes: Sequence[WorkerProcess], limits: Limits, rerankers: Mapping[str, Path] | None = None
     ) -> None:
-        self._room = WaitingRoom(len(processes) + limits.waiting, limits.seconds)
+        self._limiter = RequestLimiter(len(processes) + limits.waiting, limits.seconds)
         self._rerankers = {name: str(folder) for name, folder in (rerankers or {}).items()}
         self._waiting: queue.SimpleQueue[tuple[Future[bytes], Asked] | None] = queue.SimpleQueue()
         self._ready = threading.Event()
@@ -72,7 +72,7 @@ class SearchProcesses:
     @property
     def busy(self) -> bool:
         """Whether any search runs or waits."""
-        return self._room.busy
+        return self._limiter.busy
 
     async def search(self, asked: Asked) -> bytes:
         """Return the body of the answer to a search; 503 if too many are waiting, or it takes too long."""
@@ -82,7 +82,7 @@ class SearchProcesses:
             self._waiting.put((future, asked))
             return future
 
-        return await self._room.run(submit)
+        return await self._limiter.run(submit)
 
     def close(self) -> None:
         """End the processes after their current searches; waiting searches are dropped."""

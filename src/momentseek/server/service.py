@@ -41,7 +41,7 @@ class EventStreams:
     That is the oldest stream of the same client, or, if all clients together have too many, the oldest of the client
     that has the most.
 
-    >>> streams = EventStreams(most=3, most_per_client=2)
+    >>> streams = EventStreams(3, per_client=2)
     >>> a, b, c, d = (streams.begin(client) for client in "aaab")
     >>> [stream.ended for stream in (a, b, c, d)]
     [True, False, False, False]
@@ -50,8 +50,8 @@ class EventStreams:
     [True, False, False, False]
     """
 
-    def __init__(self, most: int, most_per_client: int) -> None:
-        self.most, self.most_per_client = most, most_per_client
+    def __init__(self, limit: int, per_client: int) -> None:
+        self.limit, self.per_client = limit, per_client
         self._open: dict[EventStream, None] = {}
 
     def __len__(self) -> int:
@@ -60,9 +60,9 @@ class EventStreams:
     def begin(self, client: str) -> EventStream:
         """Begin a stream to a client; this may end an older one."""
         counts = Counter(stream.client for stream in self._open)
-        if counts[client] >= self.most_per_client:
+        if counts[client] >= self.per_client:
             self._end_oldest(client)
-        elif len(self._open) >= self.most:
+        elif len(self._open) >= self.limit:
             self._end_oldest(counts.most_common(1)[0][0])
         stream = EventStream(client)
         self._open[stream] = None
@@ -75,7 +75,7 @@ class EventStreams:
 
     @contextmanager
     def open(self, client: str) -> Iterator[EventStream]:
-        """A stream to a client for the time of a ``with``."""
+        """A stream to a client, open for a ``with`` block."""
         stream = self.begin(client)
         try:
             yield stream

@@ -26,11 +26,11 @@ MAX_ENCODED_TOGETHER = 32
 """Largest number of queries that are encoded together."""
 
 
-class WaitingRoom:
+class RequestLimiter:
     """Limits how many requests are under way at a time, waiting ones included, and for how long."""
 
-    def __init__(self, most: int, seconds: float) -> None:
-        self._most, self._seconds = most, seconds
+    def __init__(self, limit: int, seconds: float) -> None:
+        self._limit, self._seconds = limit, seconds
         self._pending = 0
         self._lock = threading.Lock()
 
@@ -45,7 +45,7 @@ class WaitingRoom:
         Work that has begun cannot be stopped: it counts until it ends, even if nobody waits for it.
         """
         with self._lock:
-            if self._pending >= self._most:
+            if self._pending >= self._limit:
                 raise ApiError(503, "too many requests at once; try again in a moment", headers={"Retry-After": "2"})
             self._pending += 1
         try:
@@ -94,7 +94,7 @@ class LibraryWorkers:
     ) -> None:
         self._path = library
         self._shard_client = shard_client
-        self._room = WaitingRoom(threads + waiting, seconds)
+        self._limiter = RequestLimiter(threads + waiting, seconds)
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=name)
         self._local = threading.local()
         self._opened: list[Library] = []
@@ -115,12 +115,12 @@ class LibraryWorkers:
                     self._queries.append(query)
             return self._executor.submit(self._run, work, query)
 
-        return await self._room.run(submit)
+        return await self._limiter.run(submit)
 
     @property
     def busy(self) -> bool:
         """Whether any work runs or waits."""
-        return self._room.busy
+        return self._limiter.busy
 
     def close(self) -> None:
         """Wait for work that runs, drop work that waits, and close the libraries."""

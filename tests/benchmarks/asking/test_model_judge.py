@@ -124,7 +124,7 @@ def test_the_commands_from_pool_to_calibration(
     assert done.returncode == 0, done.stderr
     assert "model:eye-1 against people: 3 pairs of 1 query" in done.stdout
     refused = momentseek("data", "consensus", "labels.csv", cwd=tmp_path)
-    assert "has labels of model:eye-1, which is no person" in refused.stderr
+    assert "has labels of model:eye-1, which is a model" in refused.stderr
     swapped = momentseek("data", "calibrate", "people.csv", "labels.csv", cwd=tmp_path)
     assert "expected the labels of one model, found those of ann, bob" in swapped.stderr
 

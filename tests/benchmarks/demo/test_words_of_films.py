@@ -16,7 +16,7 @@ for module in ("av", "onnxruntime", "skimage", "faster_whisper", "espeakng_loade
 
 
 @pytest.mark.figures
-def test_a_film_is_found_by_what_is_said_and_by_what_is_written_in_it(tmp_path: Path) -> None:
+def test_film_is_found_by_its_speech_and_its_text_on_screen(tmp_path: Path) -> None:
     films = make_films(tmp_path / "films", [SPOKEN_FILM, SLIDE_FILM])
     with Library.open(tmp_path / "library", create=True) as library:
         library.store.options = replace(library.store.options, transcriber="whisper-base")

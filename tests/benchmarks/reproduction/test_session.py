@@ -90,7 +90,7 @@ def data(result: TableResult, out: Path) -> Path:
     return folder
 
 
-def test_rows_are_trained_measured_and_put_beside_the_paper(result: TableResult, data: Path, out: Path) -> None:
+def test_rows_are_trained_measured_and_shown_next_to_the_paper(result: TableResult, data: Path, out: Path) -> None:
     assert [row.name for row in result.rows] == ["mmn", "crocs", "mmn-2", "chance"]
     assert result.rows[1].cells[0].paper == 17.38
     assert result.rows[1].cells[1].paper is None
@@ -170,7 +170,7 @@ def with_row(table: PaperTable, name: str, **changes: Any) -> PaperTable:
     return replace(table, rows={**table.rows, name: row})
 
 
-def test_what_cannot_be_trained_is_told_before_any_training(table: PaperTable, data: Path, tmp_path: Path) -> None:
+def test_impossible_training_is_refused_before_it_starts(table: PaperTable, data: Path, tmp_path: Path) -> None:
     asked = {"data": data, "out": tmp_path}
     refused("small has no row 'mnm'; did you mean", table, **asked, rows=["mnm"])
     refused("small has no row 'nobody'", table, **asked, finished={"nobody": []})
@@ -183,7 +183,7 @@ def test_what_cannot_be_trained_is_told_before_any_training(table: PaperTable, d
     assert not (tmp_path / "runs").exists()
 
 
-def test_features_of_another_width_are_told_before_any_training(table: PaperTable, tmp_path: Path) -> None:
+def test_features_of_another_width_are_refused_before_training(table: PaperTable, tmp_path: Path) -> None:
     folder = tmp_path / "films"
     simulate_grounding(folder, GroundingSettings(videos=40, video_dim=12, text_dim=8, pool=4))
     with h5py.File(folder / "query.h5") as old, h5py.File(folder / "other.h5", "w") as new:
@@ -196,7 +196,7 @@ def test_features_of_another_width_are_told_before_any_training(table: PaperTabl
     refused("queries of mvmr_val have 5 columns and those of train 8", table, data=folder, out=tmp_path / "out")
 
 
-def test_data_that_lack_a_split_or_a_description_are_told(table: PaperTable, data: Path, tmp_path: Path) -> None:
+def test_data_without_split_or_description_are_refused(table: PaperTable, data: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "video.h5").write_bytes(b"")
     refused("full: has no data.toml; describe its features there", table, data=tmp_path / "full", out=tmp_path)

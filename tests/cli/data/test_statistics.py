@@ -148,7 +148,7 @@ def test_labels_given_by_hand_are_counted(statistics, tmp_path):
     ("text", "sentence"),
     [
         ("query_id,actions\nLAMP1:0,two\n", "line 2 has actions 'two'; give a whole number"),
-        ("query_id,actions\nLAMP1:0,2\nLAMP1:0,3\n", "line 3 labels LAMP1:0 again, otherwise"),
+        ("query_id,actions\nLAMP1:0,2\nLAMP1:0,3\n", "line 3 labels LAMP1:0 with two values"),
         ("query_id,actions\n", "has no labels; give CSV with query_id and a column for each label"),
         ("id,actions\n1,2\n", "the header has no column 'query_id'"),
     ],

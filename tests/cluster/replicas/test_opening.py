@@ -101,7 +101,7 @@ def test_what_is_wrong_is_one_sentence(s3: S3Server, whole: Path, momentseek: Ca
         return str(result.stderr)
 
     assert f"has no library; make one with: momentseek shard {ADDRESS} --shards 8" in told()
-    assert "s3://nobucket/lib: the bucket is not there; check its name" in told("s3://nobucket/lib")
+    assert "s3://nobucket/lib: the bucket does not exist; check its name" in told("s3://nobucket/lib")
     assert "names no bucket" in told("s3://")
     assert "a library cannot lie in sftp://, which has no conditional writes" in told("sftp://films/lib")
     s3.objects["films/plain/catalog.sqlite"] = b"SQLite"
@@ -115,12 +115,12 @@ def test_what_is_wrong_is_one_sentence(s3: S3Server, whole: Path, momentseek: Ca
     state = s3.objects.pop("films/lib/shard-001/state.json")
     assert "s3://films/lib: the shard shard-001 is missing" in told()
     s3.objects["films/lib/shard-001/state.json"] = json.dumps({**json.loads(state), "version": 2}).encode()
-    assert "made by another release (version 2); update momentseek" in told()
+    assert "of another release (version 2); update momentseek" in told()
     s3.objects["films/lib/shard-001/state.json"] = b"{}"
     assert "is not the state of a shard" in told()
     manifest = json.loads(s3.objects["films/lib/shards.json"])
     s3.objects["films/lib/shards.json"] = json.dumps({**manifest, "version": 9}).encode()
-    assert "made by another release (version 9); update momentseek" in told()
+    assert "of another release (version 9); update momentseek" in told()
 
 
 def test_missing_credentials_are_one_sentence(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:

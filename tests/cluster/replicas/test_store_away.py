@@ -136,7 +136,7 @@ def test_a_store_that_says_a_byte_at_a_time_counts_as_away(s3: S3Server, monkeyp
 def test_a_missing_bucket_is_no_matter_of_credentials() -> None:
     text = "404 <Code>NoSuchBucket</Code><RequestId>4031401</RequestId> see credentials"
     said: MomentseekError = explain("s3://films/lib", PermissionError(text))
-    assert str(said) == "s3://films/lib: the bucket is not there; check its name, or make it"
+    assert str(said) == "s3://films/lib: the bucket does not exist; check its name, or create it"
 
 
 def test_a_look_that_failed_does_not_count_as_one(s3: S3Server, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,7 @@ def test_an_open_library_sees_what_another_machine_changes(
         assert sum(old is new for old, new in zip(before, after, strict=True)) == 1, "the other shard stays warm"
 
 
-def test_segments_that_another_thread_replaced_are_sought_in_the_new_state(
+def test_replaced_segments_are_read_from_the_new_state(
     sent: S3Server, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two searches at a time: one takes over the new state while the other still fetches objects of the old one."""
@@ -142,20 +142,20 @@ def test_segments_that_another_thread_replaced_are_sought_in_the_new_state(
                 writer.remove(video.name)
         machine("reader")
         found.pull()
-        raise MissingObjectError("an object is not there")
+        raise MissingObjectError("an object does not exist")
 
     monkeypatch.setattr(ShardReplica, "fetch_vectors", fetch)
-    found.bring_vectors(lambda: ["a"])
+    found.ensure_vectors(lambda: ["a"])
     assert len(asked) == 2
     asked.clear()
     monkeypatch.setattr(ShardReplica, "pull", lambda self: False)
 
     def lose(self: ShardReplica, names: object) -> int:
-        raise MissingObjectError("an object is not there")
+        raise MissingObjectError("an object does not exist")
 
     monkeypatch.setattr(ShardReplica, "fetch_vectors", lose)
-    with pytest.raises(LibraryError, match="an object is not there"):
-        found.bring_vectors(lambda: ["a"])
+    with pytest.raises(LibraryError, match="an object does not exist"):
+        found.ensure_vectors(lambda: ["a"])
 
 
 def test_a_writer_that_dies_before_its_state_leaves_the_old_one(
@@ -184,7 +184,7 @@ def test_a_writer_that_dies_before_its_state_leaves_the_old_one(
     assert not [path for path in sent.objects if path.endswith("0" * 32)]
 
 
-def test_what_was_done_in_vain_is_given_up_when_another_machine_went_on(
+def test_unpublished_work_is_dropped_after_another_machine_published(
     sent: S3Server, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine("a")
@@ -228,7 +228,7 @@ def test_the_lease_names_its_holder_and_ends(sent: S3Server, machine: Callable[[
     first, second, third = (Publisher(shard, name) for name in ("a", "b", "a"))
     before = sent.objects[path]
     first.take()
-    with pytest.raises(LibraryBusyError, match=r"process \d+ on .* is changing this library .* last heard of 0 s ago"):
+    with pytest.raises(LibraryBusyError, match=r"process \d+ on .* is changing this library .* last renewed 0 s ago"):
         second.take()
     third.take()
     with pytest.raises(LibraryBusyError, match="another machine has taken over"):
@@ -260,7 +260,7 @@ def test_a_lost_answer_is_not_taken_for_another_machine(
     assert len(names()) == 5
 
 
-def test_a_write_that_the_store_made_late_is_not_taken_for_another_machine(
+def test_late_write_of_the_store_is_recognised_as_our_own(
     sent: S3Server, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that was stopped makes a write once it goes on, when the writer has long given up waiting for it."""
@@ -356,7 +356,7 @@ def test_the_cache_is_bounded_and_what_is_evicted_is_fetched_again(
     assert [path for path in files if path.exists()] == [files[0]]
     assert len(names()) == 6
     monkeypatch.setenv("MOMENTSEEK_CACHE_GB", "much")
-    with pytest.raises(MomentseekError, match="no number of gigabytes"):
+    with pytest.raises(MomentseekError, match="not a number of gigabytes"):
         eviction.cache_bytes()
 
 

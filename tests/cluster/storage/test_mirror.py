@@ -61,7 +61,7 @@ def test_a_name_cannot_leave_the_folder(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("memory://nothing", "is not there"),
+        ("memory://nothing", "does not exist"),
         ("s3://", "names no bucket"),
         ("nosuch://bucket/a", "cannot be opened here"),
     ],
@@ -108,7 +108,7 @@ def test_a_server_that_speaks_s3(moto: str, tmp_path: Path) -> None:
         assert mirror.fetch("s3://films/in", file).read_bytes() == content
         assert mirror.has(file)
     for address in ("s3://nobucket/films", "s3://films/nothing"):
-        with pytest.raises(MomentseekError, match="is not there"):
+        with pytest.raises(MomentseekError, match="does not exist"):
             list_files(address, VIDEOS)
 
 
@@ -120,7 +120,7 @@ def test_a_server_that_speaks_s3(moto: str, tmp_path: Path) -> None:
         ("nowhere://box/films", "nowhere:// cannot be opened here"),
     ],
 )
-def test_a_storage_that_is_not_set_up_says_what_is_lacking(address: str, told: str) -> None:
+def test_storage_without_setup_reports_what_is_missing(address: str, told: str) -> None:
     with pytest.raises(MomentseekError) as refused:
         list_files(address, frozenset({".mp4"}))
     assert told in str(refused.value)

@@ -45,7 +45,7 @@ def test_equal_videos_stay_in_the_order_of_the_list():
         assert means.videos(numbers, quantise_queries(np.full(4, sign), 4))[0].tolist() == numbers.tolist()
 
 
-def test_a_mean_that_is_no_number_never_matches_and_one_that_is_not_there_is_an_error():
+def test_nan_mean_never_matches_and_missing_mean_is_an_error():
     means = means_of(np.ones((3, 4), np.float32))
     means = replace(means, scales=np.array([1, np.nan, 1], np.float32))
     query = quantise_queries(np.ones(4), 4)

@@ -39,7 +39,7 @@ def test_the_name_overrides_the_protocol_and_the_protocol_the_paper():
         ("NDCG@20", "needs an IoU, as in [IoU>=0.5]"),
         ("NDCG@0[IoU>=0.5]", "must be a whole number from 1"),
         ("NDCG@ten[IoU>=0.5]", "must be a whole number from 1"),
-        ("NDCG@20[IoU>=1.5]", "must lie between 0 and 1"),
+        ("NDCG@20[IoU>=1.5]", "must be between 0 and 1"),
         ("NDCG@20[IoU>=half]", "'half' is not a number"),
         ("NDCG@20[IoU>=0.5,gian=exp2]", "did you mean 'gain'?"),
         ("NDCG@20[IoU>=0.5,gain=log]", "must be one of linear, exp2"),

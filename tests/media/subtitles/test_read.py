@@ -51,7 +51,7 @@ def test_rejects_a_large_file_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "film.srt"
     with path.open("wb") as file:
         file.truncate(MAX_SUBTITLE_BYTES + 1)
-    with pytest.raises(MediaError, match="20 MB is no subtitle file"):
+    with pytest.raises(MediaError, match="20 MB is too large for a subtitle file"):
         read_subtitles(path)
 
 

@@ -101,7 +101,7 @@ def test_folders_of_other_things_are_left_alone(tmp_path: Path) -> None:
         export(model_of("xml", {}), "xml", tmp_path, encoders=SOURCES, force=True)
     with pytest.raises(MomentseekError, match="is a file"):
         export(model_of("xml", {}), "xml", tmp_path / "letters.txt", encoders=SOURCES, force=True)
-    with pytest.raises(MomentseekError, match="make it first"):
+    with pytest.raises(MomentseekError, match="create it first"):
         export(model_of("xml", {}), "xml", tmp_path / "no" / "folder", encoders=SOURCES)
 
 

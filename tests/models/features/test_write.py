@@ -43,9 +43,7 @@ def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
         write_features(tmp_path / "no" / "x.h5", {})
 
 
-def test_a_disk_that_will_not_delete_does_not_hide_what_was_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_delete_does_not_hide_the_original_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Path, missing_ok: bool = False) -> None:
         raise PermissionError(1, "not permitted")
 

@@ -63,9 +63,7 @@ def test_the_same_seed_gives_the_same_weights_and_captions(straight: Path, simul
         assert told[0].captions == told[1].captions
 
 
-def test_an_interrupted_training_run_goes_on_as_if_it_had_not_been(
-    straight: Path, corpus: Data, tmp_path: Path
-) -> None:
+def test_interrupted_training_ends_with_the_same_weights(straight: Path, corpus: Data, tmp_path: Path) -> None:
     def stop(progress: TrainingProgress) -> None:
         if progress.step == 3 and progress.doing == "training":
             signal.raise_signal(signal.SIGINT)
@@ -113,7 +111,7 @@ def test_columns_choose_one_kind_of_features(corpus: Data, tmp_path: Path) -> No
         (["measure=R@1[IoU>=0.5]"], "R@1.* is for ranked moments, not for captions"),
     ],
 )
-def test_what_cannot_be_is_said_before_the_first_step(
+def test_impossible_settings_are_refused_before_the_first_step(
     settings: list[str], what: str, corpus: Data, tmp_path: Path
 ) -> None:
     with pytest.raises(MomentseekError, match=what):

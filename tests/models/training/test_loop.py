@@ -101,9 +101,7 @@ def test_the_same_seed_gives_the_same_weights_and_run(straight: Path, corpus: Da
 
 
 @pytest.mark.parametrize("at", [2, 4])
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
-    straight: Path, corpus: Data, tmp_path: Path, at: int
-) -> None:
+def test_interrupted_run_gives_the_same_result(straight: Path, corpus: Data, tmp_path: Path, at: int) -> None:
     """At step 4 the signal comes before the validation, which is then made up for."""
     out = tmp_path / "run"
     stopped = train(base(), corpus, out, progress=stop_at(at))  # type: ignore[arg-type]
@@ -118,7 +116,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_stopped_while_its_report_is_measured_a_run_goes_on_with_the_report(corpus: Data, tmp_path: Path) -> None:
+def test_run_stopped_during_its_report_resumes_with_the_report(corpus: Data, tmp_path: Path) -> None:
     def tell(progress: TrainingProgress) -> None:
         if progress.step == 6 and progress.doing == "validated":
             signal.raise_signal(signal.SIGINT)

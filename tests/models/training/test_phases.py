@@ -47,7 +47,7 @@ def phased(monkeypatch: pytest.MonkeyPatch) -> TrainConfig:
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "sgd"])
-def test_what_is_frozen_does_not_move_and_the_rest_moves_at_its_rate(optimiser: str) -> None:
+def test_frozen_parts_do_not_change_and_others_use_their_rate(optimiser: str) -> None:
     class Parts(nn.Module):
         rate_groups = ("a", "a.fast")
 

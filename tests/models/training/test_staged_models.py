@@ -47,7 +47,7 @@ def config(model: str, films: Data) -> TrainConfig:
 
 
 @pytest.mark.parametrize("model", STAGED)
-def test_training_stopped_in_a_phase_goes_on_to_the_same_weights(model: str, films: Data, tmp_path: Path) -> None:
+def test_training_stopped_in_a_phase_ends_with_the_same_weights(model: str, films: Data, tmp_path: Path) -> None:
     asked = config(model, films)
     train(asked, films, tmp_path / "straight")
 

@@ -98,7 +98,7 @@ def batch() -> Batch:
     return Batch(words, Clips(torch.randn(2, 32, 5, generator=g), None, there), pairs)
 
 
-def test_each_stage_trains_its_terms_and_a_checkpoint_knows_whether_grades_count() -> None:
+def test_stages_train_their_terms_and_checkpoint_records_grading() -> None:
     model = make(good=0.0).train()
     for name, terms, graded in (
         ("first", {"score", "distance"}, 0.0),

@@ -157,7 +157,7 @@ def test_gradients_reach_every_parameter(modalities: str, follow: str) -> None:
     assert float(model.embedding.weight.grad[KNOWN.number[PAD]].abs().sum()) == 0  # type: ignore[index]
 
 
-def test_twenty_captions_are_learnt_by_heart_and_stop_at_their_end() -> None:
+def test_twenty_captions_are_overfitted_and_end_correctly() -> None:
     model, inputs, captions = build_mmt(smoothing=0.0, layers=1, hidden=32), random_inputs(20), random_captions(20)
     batch, optimiser = batch_of(inputs, captions), torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True)
     told = [" ".join(c) for c in captions]
@@ -176,7 +176,7 @@ def test_twenty_captions_are_learnt_by_heart_and_stop_at_their_end() -> None:
     assert model.describe(inputs, DecodingSettings(beam=3)) == told
 
 
-def test_a_captioner_that_is_given_nothing_says_the_same_of_everything() -> None:
+def test_captioner_without_input_gives_one_caption_for_all() -> None:
     model = build_mmt(modalities="none").eval()
     empty = stack_moments([MomentParts(np.zeros((0, 0), np.float32), ())] * 3, KNOWN, 0)
     assert len(set(model.describe(empty))) == 1

@@ -81,7 +81,7 @@ def test_missing_folder(tmp_path):
             "but no image_embeds; export the model with its proj",
         ),
         ("onnx/vision_model.onnx", vision(dim=5), "images have 5 numbers and texts 6; take both halves"),
-        ("onnx/vision_model.onnx", vision(pixels="image"), "asks for image, which we do not have"),
+        ("onnx/vision_model.onnx", vision(pixels="image"), "has unknown inputs .image."),
         ("onnx/vision_model.onnx", vision(batch=4), "takes exactly 4 at once; export it with a dynamic batch"),
         ("onnx/text_model.onnx", text(zero=True), "gave a vector that is zero or not finite"),
     ],

@@ -36,7 +36,7 @@ def test_ten_hours_of_noise_take_little_memory_and_no_recognition(monkeypatch: p
     class Deaf:
         held = 0
 
-        def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
+        def speech_spans(self, samples: Samples) -> list[tuple[float, float]]:
             self.held = max(self.held, len(samples))
             return []
 

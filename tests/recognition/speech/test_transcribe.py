@@ -22,7 +22,7 @@ LOUD = 0.5
 class Beeps:
     """A recogniser of beeps: loud sound is speech, and each span of it is one word, its length."""
 
-    def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
+    def speech_spans(self, samples: Samples) -> list[tuple[float, float]]:
         return _loud(samples)
 
     def language(self, samples: Samples) -> tuple[str, float]:

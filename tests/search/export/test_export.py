@@ -88,7 +88,7 @@ def test_csv_cells_are_never_formulas() -> None:
     assert (rows[0]["start"], rows[0]["end"], rows[0]["rate"]) == ("3.000", "9.000", "30000/1001")
 
 
-def test_what_was_heard_is_said_where_it_found_the_hit() -> None:
+def test_sound_that_found_a_hit_is_shown() -> None:
     heard = replace(HITS[0], heard=(BARK,), streams={"sound": StreamRank(1, 1.9)})
     assert "heard: dog barking" in render([heard], QUERY, "srt").text
     assert "heard: <bdi>dog barking" in render([heard], QUERY, "html").text

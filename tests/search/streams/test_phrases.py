@@ -41,7 +41,7 @@ def test_the_end_of_a_video_is_not_followed_by_the_next_video(tmp_path):
     assert find_phrases(on, ["the lighthouse"]) == []
 
 
-def test_what_is_written_or_described_next_to_a_cue_is_not_said(tmp_path):
+def test_text_or_description_next_to_a_cue_is_not_speech(tmp_path):
     cues = [Cue(0, 1, "an old man of Porto"), Cue(1, 2, "an old house of his"), Cue(5, 6, "go to the lighthouse")]
     on = library(tmp_path, {"a.mp4": cues})
     with on.changes():

@@ -98,7 +98,7 @@ def test_a_registered_detector_is_heard_and_found(library, detector):
     assert library.search("applause", k=3, all=True, streams=("vision",))[0].streams.keys() == {"vision"}
 
 
-def test_nothing_is_heard_twice_until_the_detector_changes(library, detector, tmp_path):
+def test_sounds_are_detected_again_only_after_the_detector_changes(library, detector, tmp_path):
     library.listen("hall*", detector="loudness")
     assert detector.films == 1
     assert library.listen(detector="loudness").listened == 2
@@ -111,13 +111,13 @@ def test_nothing_is_heard_twice_until_the_detector_changes(library, detector, tm
     assert len(library.store.catalog.rows("SELECT * FROM tracks")) == 2
 
 
-def test_what_cannot_be_heard_is_reported_and_the_rest_goes_on(library, detector, tmp_path):
+def test_failed_transcription_is_reported_and_the_rest_continues(library, detector, tmp_path):
     (tmp_path / "films/hall.mkv").write_bytes(b"no film")
     report = library.listen(detector="loudness")
     assert report.listened == 2
     (note,) = report.noted
     assert note.path.name == "hall.mkv"
-    assert "its sounds were not heard" in note.text
+    assert "its sounds were not detected" in note.text
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def test_a_video_that_is_removed_and_added_again(campaign: Any, place: Path, sha
     assert campaign.get("evaluation").json()["moments"] == before["candidates"]
 
 
-def test_a_file_that_is_not_there_is_not_shown_and_comes_back(
+def test_moments_of_a_missing_file_are_hidden_until_it_returns(
     campaign: Any, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = campaign.ask("red")

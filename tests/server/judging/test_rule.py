@@ -27,7 +27,7 @@ def test_one_person_gets_figures_that_say_so(campaign: Any) -> None:
     assert campaign.get("export", kind="jsonl").status_code == 200
 
 
-def test_a_second_person_finds_everything_to_judge_and_then_two_must_agree(campaign: Any) -> None:
+def test_second_annotator_gets_all_moments_and_two_must_agree(campaign: Any) -> None:
     query = campaign.ask("red")
     judged = campaign.judge(query, "ann", lambda _: 3)
     assert campaign.next(query, "bob")["left"] == judged

@@ -45,7 +45,7 @@ def correction(**more: Any) -> dict[str, Any]:
     return {"start": 1.0, "end": 2.5, "was": "green glass", "text": "green grass", **more}
 
 
-def test_words_that_a_machine_heard_are_marked_and_timed(serve: Serve, place: Path, heard: int) -> None:
+def test_recognised_words_are_marked_and_timed(serve: Serve, place: Path, heard: int) -> None:
     subtitled = serve(library=place).get("/api/v1/videos/1/cues").json()
     assert (subtitled["heard_by"], subtitled["cues"][0]["words"]) == (None, [])
     answer = serve(library=place).get(f"/api/v1/videos/{heard}/cues").json()

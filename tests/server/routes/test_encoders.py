@@ -56,7 +56,7 @@ def test_a_server_for_others_allows_no_changes(serve: Callable[..., TestClient],
     assert open_server.get("/api/v1/status", headers={"Authorization": f"Bearer {token}"}).json()["changes"] is True
 
 
-def test_the_second_encoder_looks_at_the_videos_that_wait(
+def test_second_encoder_encodes_waiting_videos(
     serve: Callable[..., TestClient], place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = "colours+shades"

@@ -141,7 +141,7 @@ def test_a_clip_without_a_frame_is_said_so(client: TestClient, start: float, end
     assert client.post("/api/v1/videos/1/clip", json={"start": 1.0, "end": 1.1}).status_code == 200
 
 
-def test_what_is_wrong_with_a_file_is_said_without_its_place(
+def test_errors_of_files_do_not_contain_their_folder(
     serve: Callable[..., TestClient], place: Path, tmp_path: Path
 ) -> None:
     broken = tmp_path / "my films" / "broken.mp4"

@@ -144,7 +144,7 @@ def test_the_curve_of_a_video_with_an_odd_name(client: TestClient, ids: dict[str
     assert "speech" not in answer["streams"]
 
 
-def test_a_question_about_what_is_said_is_not_answered_by_what_is_seen(client: TestClient) -> None:
+def test_question_about_speech_is_not_answered_by_pictures(client: TestClient) -> None:
     seen = client.get("/api/v1/search", params={"q": "red"}).json()
     assert "vision" in seen["hits"][0]["streams"]
     asked = client.get("/api/v1/search", params={"q": "what did they say about red?", "all": True}).json()

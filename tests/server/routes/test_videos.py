@@ -42,9 +42,7 @@ def test_one_video(client: TestClient) -> None:
     assert isinstance(video["shots"], list)
 
 
-def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
-    serve: Callable[..., TestClient], place: Path
-) -> None:
+def test_ocr_text_is_marked_boxed_and_kept_apart_from_speech(serve: Callable[..., TestClient], place: Path) -> None:
     assert serve(library=place).get("/api/v1/videos/1/lines").json() == {"lines": [], "read_by": None}
     box = Box(0.1, 0.2, 0.5, 0.1)
     frames = (OcrFrame(0.0, 4.0, 2.0, (OcrLine("Exit to the st\x02ation", box, 0.9),)),)
@@ -65,7 +63,7 @@ def test_what_a_machine_read_is_marked_boxed_and_kept_from_what_is_said(
     assert exported["hits"][0]["written"][0]["box"] == list(box)
 
 
-def test_what_a_model_says_of_a_scene_is_marked_and_kept_from_what_is_said(
+def test_scene_descriptions_are_marked_and_kept_apart_from_speech(
     serve: Callable[..., TestClient], place: Path
 ) -> None:
     captions = [Cue(0.0, 4.0, "A kite\x02 over a hill"), Cue(4.0, 12.0, "An empty road")]

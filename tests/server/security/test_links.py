@@ -112,9 +112,7 @@ def _replace(film: Path, outside: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", REPLACEMENTS)
-def test_what_is_not_the_file_that_was_added_is_not_served(
-    serve: Callable[..., TestClient], world: Path, how: str
-) -> None:
+def test_file_changed_since_it_was_added_is_not_served(serve: Callable[..., TestClient], world: Path, how: str) -> None:
     client = serve(world / "library")
     assert client.get("/api/v1/videos/1").json()["available"]
     _replace(world / "films" / "one.mp4", world / "outside", how)

@@ -87,7 +87,7 @@ def test_users_that_cannot_be_read_are_no_fault_of_the_server(
 
 
 @pytest.mark.parametrize("started", ["before", "after"])
-def test_a_file_of_users_that_was_emptied_lets_nobody_use_their_names(
+def test_nobody_can_use_a_name_after_the_user_file_was_emptied(
     serve: Serve, place: Path, people: Users, started: str
 ) -> None:
     """As a full disk or a power cut leaves it: that is no library without users."""

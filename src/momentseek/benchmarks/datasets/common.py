@@ -247,7 +247,7 @@ def write_folder(out: str | os.PathLike[str], force: bool = False) -> Iterator[P
         folder = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
     except OSError as e:
         raise MomentseekError(
-            f"{target}: cannot be made ({e.strerror}); choose another folder ({parameter('out')})"
+            f"{target}: cannot be created ({e.strerror}); choose another folder ({parameter('out')})"
         ) from None
     try:
         yield folder

@@ -175,7 +175,7 @@ def export_files(given: Sequence[str], out: str, *, name: str | None = None, lic
     for text in given:
         split, sign, path = text.partition("=")
         if not sign:
-            raise MomentseekError(f"{text!r} is no split; write SPLIT=FILE, such as test=test.jsonl")
+            raise MomentseekError(f"{text!r} is not a split; write SPLIT=FILE, such as test=test.jsonl")
         splits[split] = read_truth(path, invalid="keep")
     files = export_folder(splits, out, name=name, license=license)
     queries = sum(map(len, splits.values()))

@@ -81,7 +81,7 @@ def write_library_features(
     """
     if library.encoders.has_model:
         raise MomentseekError(
-            f"{library.path}: its vectors are a trained model's own; add the videos to another, made without a model"
+            f"{library.path}: its vectors come from a trained model; add the videos to a library without one"
         )
     made_by = library.catalog.encoder("vision")
     videos = library.videos()

@@ -64,7 +64,7 @@ def draw_massive(
     target: str | None = None,
     judged: tuple[JudgedPairs, FloatArray] | None = None,
 ) -> dict[str, bytes]:
-    """Draw the figures that there are scores for, as PNG and SVG; return bytes by file name.
+    """Draw every figure whose scores exist, as PNG and SVG; return bytes by file name.
 
     ``scorer`` names the text similarity, ``target`` is the sentence that the map compares all others with (default: the
     one with most similar sentences), and ``judged`` has pairs with their similarities. The map needs scikit-learn.

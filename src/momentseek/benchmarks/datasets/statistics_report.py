@@ -49,7 +49,7 @@ def read_query_labels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]
             if not value.isdecimal():
                 raise MomentseekError(f"{path}: line {line:,} has {name} {value!r}; give a whole number, 0 or more")
             if found[name].setdefault(row["query_id"].strip(), int(value)) != int(value):
-                raise MomentseekError(f"{path}: line {line:,} labels {row['query_id']} again, otherwise; keep one row")
+                raise MomentseekError(f"{path}: line {line:,} labels {row['query_id']} with two values; keep one row")
     if not any(found.values()):
         raise MomentseekError(f"{path}: has no labels; give CSV with query_id and a column for each label")
     return found

@@ -183,8 +183,8 @@ def _model(value: str, text: str) -> tuple[str, tuple[str, ...]]:
     name, bracket, rest = value.partition("[")
     if not re.fullmatch(r"[\w-]+", name.strip()) or (bracket and not rest.endswith("]")):
         raise MomentseekError(
-            f"{text!r} is no model, folder or pair of files; write MODEL, MODEL[key=value, …], a path with a slash, or "
-            "NAME=IID,OOD"
+            f"{text!r} is not a model, folder or pair of files; write MODEL, MODEL[key=value, …], a path with a slash, "
+            "or NAME=IID,OOD"
         )
     inside = rest[:-1]
     edges = [-1, *_outside(inside, ",", text), len(inside)]

@@ -67,8 +67,7 @@ def data_folder(
         return folder
     if folder.is_dir() and any(folder.iterdir()):
         raise MomentseekError(
-            f"{folder}: has no {DATA_FILE}; describe its features there, or name a folder that is not there yet for a "
-            "simulation"
+            f"{folder}: has no {DATA_FILE}; describe its features there, or name a new folder for a simulation"
         )
     if not table.simulation:
         missing = f"{folder}: has no {DATA_FILE}" if given else "no data are named"
@@ -156,7 +155,7 @@ def reproduce_table(
     given = _given_checkpoints(plan, finished or {})
     seeds = plan.seeds if seeds is None else seeds
     if seeds < 1:
-        raise MomentseekError(f"{seeds} seeds are none; ask for at least 1 ({parameter('seeds')})")
+        raise MomentseekError(f"{seeds} seeds are too few; ask for at least 1 ({parameter('seeds')})")
     folder = data_folder(plan, data, Path(out), announce)
     with Data.open(folder) as opened:
         if plan.file and not plan.preset:

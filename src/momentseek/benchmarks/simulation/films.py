@@ -269,7 +269,7 @@ def _rated_windows(
 def _fill_gaps(
     asked: list[Deed], others: IntArray, world: World, seconds: float, rng: np.random.Generator
 ) -> list[Deed]:
-    """Draw other deeds for the gaps between the moments with queries."""
+    """Draw actions without a query for the gaps between the moments with queries."""
     deeds = []
     free = 0.0
     gaps = []

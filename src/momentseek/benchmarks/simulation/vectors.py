@@ -179,7 +179,7 @@ class ConceptVectors:
 
 
 def draw_concept_vectors(world: World, words: Sequence[str], settings: SimulationSettings) -> ConceptVectors:
-    """Draw all fixed vectors; in a share of the groups the members look alike."""
+    """Draw the fixed vectors of all concepts and words; in some groups (``confusable``) the concepts look alike."""
     d, rng = settings.difficulty, settings.random("spaces")
     looks = _draw_unit_vectors(rng, len(world.concepts), settings.video_dim)
     groups = int(world.group.max()) + 1

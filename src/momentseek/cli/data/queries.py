@@ -39,7 +39,8 @@ FRACTION = click.FloatRange(0, 1)
     type=click.FloatRange(0.1),
     default=60,
     show_default=True,
-    help="With chat: seconds to wait for an answer.",
+    metavar="SECONDS",
+    help="With chat: wait up to SECONDS for an answer.",
 )
 @click.option(
     "--names",

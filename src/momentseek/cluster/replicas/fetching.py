@@ -1,4 +1,4 @@
-"""Fetching a shard's files: several at a time, each checked by its size and hash before it gets its name."""
+"""Fetch a shard's files in parallel, and check the size and hash of each before it is renamed into place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from momentseek.library.segments import checksum
 
 FETCHES_AT_ONCE = 8
 MAX_HASHED_BYTES = 1 << 20
-"""A small file that is there is compared by its hash; a large one has a name of its own, and is by its size."""
+"""Existing files up to this size are compared by hash; larger ones, whose names are unique, only by size."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -32,7 +32,7 @@ class Piece:
     size: int
 
     def read(self) -> bytes:
-        """Its bytes; fewer, or none, where the file ends earlier or is not there."""
+        """Read its bytes: fewer if the file ends earlier, none if it does not exist."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.at)
@@ -42,7 +42,7 @@ class Piece:
 
 
 def do_at_once(work: Callable[[T], R], items: Iterable[T], at_once: int = FETCHES_AT_ONCE) -> list[R]:
-    """Do the same with several items at a time, in threads; the first error is raised."""
+    """Call a function on all items, in several threads; the first error is raised."""
     listed = list(items)
     if len(listed) <= 1:
         return [work(one) for one in listed]
@@ -51,7 +51,7 @@ def do_at_once(work: Callable[[T], R], items: Iterable[T], at_once: int = FETCHE
 
 
 def missing_files(folder: Path, files: Files) -> Files:
-    """Those of the files that are not in the folder as they should be."""
+    """The files that are missing in the folder, or differ."""
     return {path: chunks for path, chunks in files.items() if not _is_there(folder / path, chunks)}
 
 
@@ -67,7 +67,7 @@ def fetch_files(objects: ObjectStore, folder: Path, files: Files) -> int:
 
 
 def fetch_object(objects: ObjectStore, chunk: Chunk, target: Path) -> None:
-    """Fetch one object as a file, written next to its place and renamed."""
+    """Fetch one object as a file, under a temporary name that is then renamed."""
     temporary = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -85,10 +85,7 @@ def fetch_object(objects: ObjectStore, chunk: Chunk, target: Path) -> None:
 
 
 def fetch_joined(objects: ObjectStore, chunks: Sequence[Chunk], target: Path, similar: Path) -> int:
-    """Write a file from its chunks; those that a similar file has in the same places are taken from there.
-
-    Returns the number of bytes that were fetched.
-    """
+    """Write a file from its chunks, copying those that a similar file has; returns the number of fetched bytes."""
     with target.open("wb") as out:
         out.truncate(sum(chunk.size for chunk in chunks))
 
@@ -125,4 +122,4 @@ def _check(objects: ObjectStore, chunk: Chunk, path: Path) -> None:
 
 
 def _damage_error(objects: ObjectStore, chunk: Chunk) -> LibraryError:
-    return LibraryError(f"{objects.address}/{chunk.object}: its bytes are not those that were written; bring it back")
+    return LibraryError(f"{objects.address}/{chunk.object}: its bytes are not those that were written; restore it")

@@ -27,25 +27,25 @@ from momentseek.core.errors import LibraryError, MomentseekError
 SIZE_VARIABLE = "MOMENTSEEK_CACHE_GB"
 DEFAULT_GIGABYTES = 50.0
 SPARED_SECONDS = 60.0
-"""Files used this recently are not deleted, because another process may be about to open them."""
+"""Files used within this many seconds are not deleted, because another process may be about to open them."""
 
 
 def cache_bytes() -> int:
-    """How much the segments of all replicas may take: ``$MOMENTSEEK_CACHE_GB`` gigabytes, 50 if it is not set."""
+    """Maximum size of the segments of all replicas in bytes: ``$MOMENTSEEK_CACHE_GB`` gigabytes, 50 by default."""
     given = os.environ.get(SIZE_VARIABLE, "")
     try:
         gigabytes = float(given) if given else DEFAULT_GIGABYTES
         if not gigabytes >= 0:
             raise ValueError
     except ValueError:
-        raise MomentseekError(f"{SIZE_VARIABLE}={given}: is no number of gigabytes; give one, such as 20") from None
+        raise MomentseekError(f"{SIZE_VARIABLE}={given}: is not a number of gigabytes; give one, such as 20") from None
     return int(gigabytes * 1e9)
 
 
 def evict_segments(replicas: Path, keep: Set[Path] = frozenset(), now: float | None = None) -> int:
-    """Delete segments until all replicas together are small enough; returns how many bytes were freed.
+    """Delete the least used segments until all replicas together are small enough; returns the number of freed bytes.
 
-    Only what is published is deleted, and nothing of ``keep``, even if that alone is too large.
+    Only published segments are deleted, and none of ``keep``, even if those alone are too large.
     """
     found = []
     for path in replicas.glob(f"*/*/{SEGMENTS_FOLDER}/*"):
@@ -78,17 +78,17 @@ def _published_files(shard: Path) -> set[str]:
 
 
 PLAN_FILE = f"{PLAN_FOLDER}/plan.json"
-"""Names the other files of the plan, so it is fetched after them."""
+"""The file that names the other files of the plan; it is fetched last."""
 
 
 class ReplicaFiles:
-    """The folder of a replica, and the objects of the shard that it is a replica of."""
+    """The folder of a replica, and the objects of its shard."""
 
     def __init__(self, folder: Path, origin: Origin) -> None:
         self.folder, self.origin = folder, origin
         self._objects: ObjectStore | None = None
         self.writes = False
-        """Whether this process changes the replica now."""
+        """Whether this process is changing the replica."""
 
     @property
     def objects(self) -> ObjectStore:
@@ -98,7 +98,7 @@ class ReplicaFiles:
         return self._objects
 
     def base(self) -> ShardState | None:
-        """The state that the replica was last equal to; a local writer may have added to it since."""
+        """The state of the shard that the replica last equalled; a local writer may have changed the replica since."""
         path = self.folder / STATE_FILE
         try:
             return read_state(path.read_bytes(), str(path))
@@ -106,33 +106,33 @@ class ReplicaFiles:
             return None
 
     def set_base(self, state: ShardState) -> None:
-        """Note that the replica is equal to a state."""
+        """Record that the replica equals a state of the shard."""
         write_bytes(self.folder / STATE_FILE, replace(state, lease=None).to_bytes(), flush=False)
 
     def size(self) -> int:
-        """Size of all files of the shard in bytes, also of those that are not here."""
+        """Size of all files of the shard in bytes, fetched or not."""
         base = self.base()
         return 0 if base is None else sum(chunk.size for chunk in base.chunks.values())
 
     def fetch_vectors(self, names: Iterable[str]) -> int:
-        """Fetch segments by their names, and the plan, as far as they are not here; returns the number of bytes."""
+        """Fetch the named segments and the plan, unless they are already here; returns the number of fetched bytes."""
         base = self.base()
         if base is None:
             return 0
         paths = [segment_path(name) for name in names]
-        wanted = {path: base.files[path] for path in paths if path in base.files}  # others were made here
-        if not (self.writes and (self.folder / PLAN_FILE).is_file()):  # which may have been made again here
+        wanted = {path: base.files[path] for path in paths if path in base.files}  # others are not published yet
+        if not (self.writes and (self.folder / PLAN_FILE).is_file()):  # it may have been built again here
             wanted |= base.below(PLAN_FOLDER)
         return self.fetch(wanted)
 
-    def bring_segment(self, name: str) -> None:
+    def ensure_segment(self, name: str) -> None:
         """Fetch one segment, if the shard has it."""
         base, path = self.base(), segment_path(name)
         if base is not None and path in base.files:
             self.fetch({path: base.files[path]})
 
     def fetch(self, files: Files) -> int:
-        """Fetch those of the files that are not here, and make room for them; returns the number of bytes."""
+        """Fetch the missing files, after making room for them; returns the number of fetched bytes."""
         missing = missing_files(self.folder, files)
         last = {path: missing.pop(path) for path in [PLAN_FILE] if path in missing}
         total = sum(fetch_files(self.objects, self.folder, some) for some in (missing, last) if some)

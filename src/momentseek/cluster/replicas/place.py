@@ -1,4 +1,4 @@
-"""Where the replica of a library in object storage, and copies of its videos, lie on this machine."""
+"""Local folders for replicas of libraries in object storage, and for copies of their videos."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from momentseek.library.video import Video
 
 @dataclass(frozen=True)
 class Origin:
-    """What a replica of a shard is a replica of."""
+    """The shard in object storage that a replica copies."""
 
     address: str
     replica: str
-    """A name that no other replica has."""
+    """A name that is unique among replicas."""
 
 
 def shard_place(shard: Path) -> str:
-    """What names a shard on every machine: its address, or its folder if it is no replica."""
+    """The name of a shard on every machine: its address in object storage, or its folder."""
     above = address_of(shard.parent)
     return str(shard) if above is None else join_address(above, shard.name)
 
 
 def shard_folder(place: str) -> Path:
-    """The folder of a shard on this machine, given what ``shard_place`` says."""
+    """The folder of a shard on this machine, from the result of ``shard_place``."""
     if not is_remote(place):
         return Path(place)
     above, name = parent_address(place)
@@ -43,16 +43,16 @@ def shard_folder(place: str) -> Path:
 
 
 def make_replica_folder(folder: Path) -> None:
-    """Make the folder of a replica and those above it."""
+    """Create the folder of a replica, with its parents."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        why = f"cannot be made ({e.strerror}); name another place ({CACHE_VARIABLE})"
+        why = f"cannot be created ({e.strerror}); name another place ({CACHE_VARIABLE})"
         raise MomentseekError(f"{folder}: {why}") from None
 
 
 def read_origin(folder: Path) -> Origin | None:
-    """What the library in a folder is a replica of; None if it is an ordinary one."""
+    """The shard that the library in a folder is a replica of; None for an ordinary library."""
     try:
         found = json.loads((folder / ORIGIN_FILE).read_bytes())
         return Origin(str(found["address"]), str(found["replica"]))
@@ -61,7 +61,7 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def make_origin(folder: Path, address: str) -> Origin:
-    """Note in a folder that it is the replica of the shard at an address; what it says already, if it does."""
+    """Record in a folder that it is the replica of the shard at an address; an existing record is returned as it is."""
     there = read_origin(folder)
     if there is not None and there.address == address:
         return there
@@ -72,13 +72,13 @@ def make_origin(folder: Path, address: str) -> Origin:
 
 
 SOURCES_END = "-sources"
-"""How the name of a folder with copies ends, after that of the library's replica."""
+"""Suffix of a folder with copies of videos; it is added to the name of the library's replica."""
 
 
 def source_address(path: Path) -> tuple[str, str] | None:
-    """The library's address and the video's, if a path is that of a copy next to a replica on any machine; else None.
+    """The addresses of library and video, if a path is that of a copy next to a replica on any machine; else None.
 
-    Copies are of what lies in the same kind of storage as the library does.
+    Library and video are in the same kind of storage.
 
     >>> source_address(Path("/cache/s3%3A%2F%2Fbucket%2Flib-sources/bucket/films/a.mp4"))
     ('s3://bucket/lib', 's3://bucket/films/a.mp4')
@@ -92,13 +92,13 @@ def source_address(path: Path) -> tuple[str, str] | None:
 
 
 MAX_PICTURED_BYTES = 256 << 20
-"""The largest file that is fetched for a picture of it alone."""
+"""Files larger than this are not fetched for a thumbnail alone."""
 
 
-def source_file(video: Video, most_bytes: int | None = None) -> PinnedFile:
-    """The file of a video to read from; one in object storage is fetched if this machine has no copy of it.
+def source_file(video: Video, max_bytes: int | None = None) -> PinnedFile:
+    """The local file of a video; a video in object storage is fetched if this machine has no copy of it.
 
-    One of more than ``most_bytes`` is not fetched: MediaError then says where it is.
+    A video of more than ``max_bytes`` is not fetched; a MediaError then says where it is.
     """
     found = source_address(video.path)
     if found is None:
@@ -107,7 +107,7 @@ def source_file(video: Video, most_bytes: int | None = None) -> PinnedFile:
     mirror = Mirror(sources_folder(copy_folder(library)))
     here = mirror.folder / address.partition("://")[2]
     if not os.path.lexists(here):
-        if most_bytes is not None and video.size > most_bytes:
+        if max_bytes is not None and video.size > max_bytes:
             raise MediaError(
                 f"{address}: is not on this machine ({video.size / 1e6:,.0f} MB); play it once to fetch it"
             )

@@ -1,8 +1,8 @@
 """Publisher: publishes a writer's changes of a replica as the shard's new state in object storage.
 
-New objects go first, the state that names them last. The state also names its writer; whoever writes replaces it only
-if it is still what they wrote last, which the store itself decides (a conditional put). So a writer that was taken for
-dead can change nothing, and one that dies leaves the old state, and objects that nothing names.
+New objects are written first, and last the state that names them. The state also names the writer. A writer replaces
+the state only if it is still what that writer wrote last; the store checks this (a conditional put). So a writer that
+lost its lease can change nothing, and one that dies leaves the old state and some unused objects.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from momentseek.library.segments import checksum
 RENEW_SECONDS = 8.0
 POLL_SECONDS = 1.0
 Sources = dict[str, Path | Piece]
-"""Where to read each chunk, by its hash."""
+"""Hash of a chunk → where to read it."""
 PUBLISH_SECONDS = 60.0
-"""How often a long work is published while it goes on …"""
+"""Seconds between two publications of a long change that is still running …"""
 PUBLISH_SHARE = 0.1
-"""… but never so often that publishing takes a larger share of the time."""
+"""… or longer, so that publishing takes at most this share of the time."""
 
 
 class PublishedReplica(ShardReplica):
-    """The replica of a shard as the origin of the library in its folder: what is changed here is published there."""
+    """A replica whose local changes are published to its shard in object storage."""
 
     @contextmanager
     def publishing(self, wait: float, holder: str | None = None) -> Iterator[None]:
-        """Hold the write lease of the shard for the time of a ``with``, and publish the changes at its end.
+        """Hold the write lease of the shard for a ``with`` block, and publish the changes at its end.
 
-        The caller holds the replica's lock. What was committed is published also when the work is stopped; what cannot
-        be published stays in the replica, and is published by the next writer here if the shard is as it was.
+        The caller holds the replica's lock. Committed changes are published even if the work is stopped; what cannot
+        be published stays in the replica, and the next local writer publishes it if the shard has not changed since.
         """
         publisher = Publisher(self, holder or self.origin.replica)
         publisher.begin(wait)
@@ -71,7 +71,7 @@ class PublishedReplica(ShardReplica):
             publisher.end()
 
     def problems(self) -> tuple[list[str], list[str]]:
-        """Problems of the shard's objects, and notes on what is only worth knowing."""
+        """Check the shard's objects; returns problems, and notes that need no repair."""
         state, _ = self.remote_state()
         there = self._sizes()
         wrong = [
@@ -85,9 +85,9 @@ class PublishedReplica(ShardReplica):
         return wrong, [left] if orphans else []
 
     def send_missing(self) -> int:
-        """Send the files again whose objects are missing or cut short, from the replica; returns how many.
+        """Upload again, from the replica, the files whose objects are missing or truncated; returns their number.
 
-        The caller holds the lease. A catalog is not sent: the next change of it is.
+        The caller holds the lease. The catalog is not uploaded; the next change uploads it.
         """
         state, _ = self.remote_state()
         there = self._sizes()
@@ -112,31 +112,31 @@ class PublishedReplica(ShardReplica):
 
 
 def open_replica(folder: Path) -> PublishedReplica | None:
-    """The shard that the library in a folder is a replica of; None if it is an ordinary library."""
+    """The replica in a folder; None if the folder holds an ordinary library."""
     origin = read_origin(folder)
     return None if origin is None else PublishedReplica(folder, origin)
 
 
 class Publisher:
-    """One writer's time with a shard: its lease, renewed by a thread, and what is published now and at the end.
+    """A writer of a shard: holds its lease, which a thread renews, and publishes changes regularly and at the end.
 
-    Who has the same name as a holder may take its lease at once: a replica has one writer at a time, so the other is
-    dead.
+    A lease whose holder has this writer's own id can be taken at once: a replica has one writer at a time, so that
+    holder is dead.
     """
 
     def __init__(self, replica: ShardReplica, holder: str) -> None:
         self._replica, self._objects, self._holder = replica, replica.objects, holder
         self._state: ShardState
-        """What this writer has last read or written in the store, and the mark of that object."""
+        """The state that this writer last read from or wrote to the store, and the version mark of its object."""
         self._mark: str
         self._unsure: dict[bytes, ShardState] = {}
-        """What the store did not confirm, and may have written all the same, or may yet write."""
+        """Writes that the store did not confirm, but may have made, or may still make."""
         self._since = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, daemon=True, name="shard-lease")
 
     def begin(self, wait: float) -> None:
-        """Take the lease and the shard's present state."""
+        """Take the lease and read the shard's current state."""
         self.take(wait)
         try:
             self._replica.pull_locked(self._state)
@@ -146,7 +146,7 @@ class Publisher:
         self._thread.start()
 
     def end(self) -> None:
-        """Publish what was changed, and give the lease back."""
+        """Publish the changes and release the lease."""
         self._stop.set()
         self._thread.join()
         try:
@@ -155,7 +155,7 @@ class Publisher:
             self.give_back()
 
     def take(self, wait: float = 0.0) -> None:
-        """Take the lease; if another holds it, wait up to ``wait`` seconds and then refuse, naming the other."""
+        """Take the lease; if another writer holds it, wait up to ``wait`` seconds, then raise an error naming it."""
         begun = seen = time.monotonic()
         last = ""
         while True:
@@ -165,39 +165,36 @@ class Publisher:
                 seen, last = now, there.mark
             if lease is None or lease.holder == self._holder or lease.is_dead(now - seen):
                 self._mark = there.mark
-                with suppress(StaleObjectError):  # another was quicker
+                with suppress(StaleObjectError):  # another writer was faster
                     self._put()
                     return
                 continue
             if now - begun >= wait:
                 raise LibraryBusyError(
                     f"{self._objects.address}: {lease.name} is changing this library (since "
-                    f"{time.strftime('%H:%M:%S', time.localtime(lease.since))}, last heard of "
+                    f"{time.strftime('%H:%M:%S', time.localtime(lease.since))}, last renewed "
                     f"{max(0.0, time.time() - lease.at):.0f} s ago); wait for it, or say for how many seconds to wait "
                     f"({parameter('wait', 600)})"
                 )
             time.sleep(min(POLL_SECONDS, wait))
 
     def renew(self, state: ShardState | None = None) -> None:
-        """Say that the writer is alive, with another state if one is given.
-
-        Raises LibraryBusyError if another machine has taken the lease.
-        """
+        """Renew the lease, and replace the shard's state if one is given; LibraryBusyError if the lease was taken."""
         try:
             self._put(state)
         except StaleObjectError:
             raise LibraryBusyError(
-                f"{self._objects.address}: another machine has taken over, because this one was not heard of for "
+                f"{self._objects.address}: another machine has taken over, since the lease was not renewed for "
                 f"{LEASE_SECONDS:.0f} s; what was done here since is not in it: run the command again"
             ) from None
 
     def give_back(self) -> None:
-        """Let another writer begin at once; a store that cannot be reached lets it begin later."""
+        """Release the lease; if the store cannot be reached, the lease expires later by itself."""
         with suppress(MomentseekError):
             self._put(keep=False)
 
     def publish(self) -> bool:
-        """Make the replica's content the shard's; false if that is the same already."""
+        """Publish the replica's content as the shard's; returns False if they are already equal."""
         with tempfile.TemporaryDirectory(dir=self._replica.folder, prefix=".publishing-") as work:
             copy = Path(work) / CATALOG_FILE
             copy_catalog(self._replica.folder, copy)
@@ -214,9 +211,9 @@ class Publisher:
         return True
 
     def _put(self, state: ShardState | None = None, *, keep: bool = True) -> None:
-        """Replace the shard's state if it is what this writer knows; raises StaleObjectError otherwise.
+        """Replace the shard's state if it is the one that this writer knows; otherwise raise StaleObjectError.
 
-        Without another state the present one is written again, with the lease or, at the end, without.
+        Without a new state, the current one is written again, with the lease or, at the end, without it.
         """
         name = f"process {os.getpid()} on {platform.node() or 'another machine'}"
         lease = Lease(self._holder, name, self._since, time.time()) if keep else None
@@ -229,7 +226,7 @@ class Publisher:
             except StoreUnreachableError:
                 self._unsure[data] = wanted
                 raise
-            except StaleObjectError:  # or it is ours: the answer was lost, and the request sent again, or made late
+            except StaleObjectError:  # or it is our own: the answer was lost, and the request repeated
                 there = self._objects.read(STATE_FILE)
                 if known or there.data not in (data, *self._unsure):
                     raise
@@ -242,7 +239,7 @@ class Publisher:
         self._unsure.clear()
 
     def _keep(self) -> None:
-        """Renew the lease, and publish now and then, until the work ends; what goes wrong shows at the end."""
+        """Renew the lease and publish regularly until the work ends; errors are reported at the end."""
         published, took = time.monotonic(), 0.0
         while not self._stop.wait(RENEW_SECONDS):
             try:
@@ -257,13 +254,13 @@ class Publisher:
             except (
                 MomentseekError,
                 OSError,
-            ):  # a segment was joined with others meanwhile, or the store is away
+            ):  # a segment was merged meanwhile, or the store cannot be reached
                 continue
 
 
 def list_files_of(folder: Path, catalog: Path, base: ShardState | None, sources: Sources) -> Files:
-    """The files of a shard's folder with this copy of its catalog; ``sources`` gets where to read each chunk that the
-    base does not have.
+    """List the files of a shard's folder with this copy of its catalog; ``sources`` receives where to read each chunk
+    that the base does not have.
     """
     known = {} if base is None else base.files
     pieces = [Piece(catalog, at, CHUNK_BYTES) for at in range(0, file_size(catalog), CHUNK_BYTES)]
@@ -277,12 +274,12 @@ def list_files_of(folder: Path, catalog: Path, base: ShardState | None, sources:
             files[path] = known[path]
             continue
         if (size := file_size(folder / path)) < 0:
-            raise MomentseekError(f"{folder / path}: is not there; run: momentseek verify")
+            raise MomentseekError(f"{folder / path}: does not exist; run: momentseek verify")
         files[path] = (Chunk(name, size),)
         sources[name] = folder / path
     for part in (MODELS_FOLDER, PLAN_FOLDER):
         here = sorted(path for path in (folder / part).rglob("*") if _is_content(path, folder / part))
-        if part == PLAN_FOLDER and not (folder / part / "plan.json").is_file():  # not fetched, so not changed either
+        if part == PLAN_FOLDER and not (folder / part / "plan.json").is_file():  # not fetched, so not changed
             files |= {path: chunks for path, chunks in known.items() if path.startswith(f"{part}/")}
             continue
         for one in here:
@@ -307,10 +304,10 @@ def upload_chunks(objects: ObjectStore, sources: Sources) -> None:
 
 
 def _is_content(path: Path, top: Path) -> bool:
-    """Whether a path is a file that lasts: one that is being written has a name with a dot first."""
+    """Whether a path is a finished file; the name of one that is being written starts with a dot."""
     return path.is_file() and not any(part.startswith(".") for part in path.relative_to(top).parts)
 
 
 def _orphans(state: ShardState, there: Mapping[str, int]) -> list[str]:
-    """Objects that neither the state names nor the one before did, of which readers may still want some."""
+    """Objects that neither the state nor the previous one names; readers may still need those of the previous one."""
     return sorted(there.keys() - state.chunks.keys() - set(state.dropped))

@@ -1,4 +1,4 @@
-"""ShardReplica: a shard in object storage and its replica here, brought up to date when it is opened and read."""
+"""ShardReplica: a local copy of a shard in object storage, updated when it is opened and while it is read."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from momentseek.library.location import address_of, folder_here
 from momentseek.library.paths import LibraryPaths, hold_lock
 
 SQLITE_MAGIC = b"SQLite format 3\0"
-"""How a database of SQLite begins."""
+"""The first bytes of an SQLite database."""
 
 
 def copy_catalog(folder: Path, target: Path) -> None:
-    """Write the catalog of a library as one file; the same content gives the same bytes, page by page."""
+    """Write the catalog of a library as one file; equal content gives equal bytes, page by page."""
     path = folder / CATALOG_FILE
     target.unlink(missing_ok=True)
     try:
@@ -59,7 +59,7 @@ def copy_catalog(folder: Path, target: Path) -> None:
 
 
 def has_catalog(folder: Path) -> bool:
-    """Whether a folder has a catalog that begins like one; what a full disk or a power cut leaves does not."""
+    """Whether a folder has a catalog that starts like an SQLite database (after a power cut it may not)."""
     try:
         with (folder / CATALOG_FILE).open("rb") as file:
             return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
@@ -68,7 +68,7 @@ def has_catalog(folder: Path) -> bool:
 
 
 def install_catalog(fresh: Path, folder: Path) -> None:
-    """Make a file the catalog of a library, in one transaction if there is one already that others may read."""
+    """Make a file the catalog of a library; an existing catalog, which others may read, changes in one transaction."""
     path = folder / CATALOG_FILE
     try:
         if not has_catalog(folder):
@@ -87,44 +87,44 @@ def install_catalog(fresh: Path, folder: Path) -> None:
 
 
 LOCAL_WAIT_SECONDS = 600.0
-"""How long a first reader waits for another process that makes the replica."""
+"""Seconds that the first reader waits for another process that is creating the replica."""
 FRESH_SECONDS = 10.0
-"""How long a reader uses its replica before it checks the shard again."""
+"""Seconds after which a reader checks the shard for changes again."""
 MAX_PULLS = 10
-"""How often a state is asked for again when its objects were deleted meanwhile."""
+"""How many times a state is read again if its objects were deleted meanwhile."""
 
 
 _equal: dict[Path, float] = {}
-"""Folders of replicas: when each was last known to be equal to its shard (monotonic)."""
+"""Folder of a replica → when it was last known to equal its shard (monotonic clock)."""
 AWAY_SECONDS = 30.0
-"""How long readers do not ask a store again that did not answer: each question would wait in vain."""
+"""Seconds for which readers do not ask a store again that did not answer, so that not every search waits for it."""
 _away: dict[str, tuple[float, float]] = {}
-"""Addresses of libraries whose store did not answer: when to ask again (monotonic), and since when (seconds)."""
+"""Address of a library whose store did not answer → when to ask again (monotonic), and since when (Unix time)."""
 
 
-def note_away(address: str) -> None:
+def note_unreachable(address: str) -> None:
     """Record that the store of the library at an address does not answer."""
     since = _away[address][1] if address in _away else time.time()
     _away[address] = time.monotonic() + AWAY_SECONDS, since
 
 
 class ShardReplica(ReplicaFiles):
-    """A shard in object storage, and the ordinary library in a folder that is its replica.
+    """A shard in object storage, and its local copy: an ordinary library in a folder.
 
-    The replica is changed as any library is, with its own lock: by a local writer, and, when the shard has changed
-    elsewhere, by taking over its state, of which the catalog is replaced in one transaction. So readers of the replica
-    never see half of anything.
+    The replica is changed under its own lock, like any library: by a local writer, or by taking over the shard's state
+    when the shard has changed elsewhere. The catalog is replaced in one transaction, so readers of the replica never
+    see half of a change.
     """
 
     @classmethod
     def at(cls, folder: Path, address: str) -> ShardReplica:
-        """The replica, in a folder, of the shard at an address; the folder is made if it is not there."""
+        """The replica in a folder of the shard at an address; a missing folder is created."""
         return cls(folder, make_origin(folder, address))
 
     def pull(self) -> bool:
-        """Take over the shard's state if it is another than the replica's; true if it was.
+        """Take over the shard's state if it differs from the replica's; returns whether it did.
 
-        While another process of this machine changes the replica, that is as new as anything, and is left alone.
+        A replica that another local process is changing is up to date, and is left alone.
         """
         asked, state, base = time.monotonic(), self.remote_state()[0], self.base()
         made, changed = has_catalog(self.folder), False
@@ -149,50 +149,50 @@ class ShardReplica(ReplicaFiles):
             try:
                 self._adopt(found)
                 return True
-            except MissingObjectError:  # a writer has replaced the state, and deleted what it no longer names
+            except MissingObjectError:  # a writer has replaced the state and deleted unused objects
                 if attempt + 1 == MAX_PULLS or self.remote_state()[0].id == found.id:
                     raise
         raise AssertionError
 
     def remote_state(self) -> tuple[ShardState, StoredObject]:
-        """The shard's state, and the object that says so."""
+        """Read the shard's state, and the object that contains it."""
         try:
             found = self.objects.read(STATE_FILE)
         except MissingObjectError:
             above, name = parent_address(self.origin.address)
-            raise LibraryError(f"{above}: the shard {name} is missing; bring its objects back") from None
+            raise LibraryError(f"{above}: the shard {name} is missing; restore its objects") from None
         return read_state(found.data, f"{self.origin.address}/{STATE_FILE}"), found
 
     def freshen(self) -> None:
-        """Take over the shard's state if nobody has looked for a while; a store that is away is asked again later."""
+        """Take over the shard's state if it was not checked recently; if the store does not answer, try again later."""
         now, library = time.monotonic(), parent_address(self.origin.address)[0]
         due = _away[library][0] if library in _away else _equal.get(self.folder, -math.inf) + FRESH_SECONDS
         if self.writes or now < due:
             return
         try:
             self.pull()
-        except MomentseekError:  # whoever opens the library next gets the message
-            note_away(library)
+        except MomentseekError:  # the next process that opens the library gets the message
+            note_unreachable(library)
         else:
             _away.pop(library, None)
 
     def why_outdated(self) -> str:
-        """Why what is here may be old; empty if the store answered when it was last asked."""
+        """Why the replica may be outdated; empty if the store answered the last request."""
         library = parent_address(self.origin.address)[0]
         if library not in _away:
             return ""
         since = time.strftime("%H:%M:%S", time.localtime(_away[library][1]))
         return f"{library} cannot be reached (since {since}), so this is the copy here, which may be old"
 
-    def bring_vectors(self, names: Callable[[], Iterable[str]]) -> None:
-        """Fetch the segments that ``names`` says and the plan, also if a writer elsewhere replaces them meanwhile."""
+    def ensure_vectors(self, names: Callable[[], Iterable[str]]) -> None:
+        """Fetch the named segments and the plan, even if a writer elsewhere replaces them meanwhile."""
         for attempt in range(MAX_PULLS):
             before = self.base()
             try:
                 self.fetch_vectors(names())
                 return
             except MissingObjectError:
-                newer = self.pull() or self.base() != before  # also by another thread or process of this machine
+                newer = self.pull() or self.base() != before  # perhaps by another local thread or process
                 if attempt + 1 == MAX_PULLS or not (newer or _is_locked(self.folder)):
                     raise
 
@@ -227,10 +227,10 @@ def _is_locked(folder: Path) -> bool:
 SHARDS_AT_ONCE = 16
 
 
-def bring_library(folder: Path) -> bool:
+def update_replica(folder: Path) -> bool:
     """Update the replica of a library; returns False if the folder is not a replica.
 
-    A replica that has every shard is left as it is if the store does not answer; searches then say so.
+    If the store does not answer, a complete replica is left as it is, and searches say so.
     """
     address = address_of(folder)
     if address is None:
@@ -240,12 +240,12 @@ def bring_library(folder: Path) -> bool:
         ShardReplica.at(folder / name, join_address(address, name)).pull()
 
     try:
-        do_at_once(bring, bring_manifest(folder, address).shards, SHARDS_AT_ONCE)
+        do_at_once(bring, fetch_manifest(folder, address).shards, SHARDS_AT_ONCE)
         _away.pop(address, None)
     except StoreUnreachableError:
         if not (is_sharded(folder) and all(map(_is_whole, read_manifest(folder).folders(folder)))):
             raise
-        note_away(address)
+        note_unreachable(address)
     return True
 
 
@@ -253,8 +253,8 @@ def _is_whole(shard: Path) -> bool:
     return has_catalog(shard) and (shard / STATE_FILE).is_file()
 
 
-def bring_manifest(folder: Path, address: str) -> ShardManifest:
-    """The manifest of the library at an address, copied into the folder of its replica."""
+def fetch_manifest(folder: Path, address: str) -> ShardManifest:
+    """Copy the manifest of the library at an address into the folder of its replica, and return it."""
     objects = ObjectStore(address)
     try:
         data = objects.read(MANIFEST_FILE).data
@@ -269,15 +269,15 @@ def bring_manifest(folder: Path, address: str) -> ShardManifest:
 
 
 def store_manifest(folder: Path, manifest: ShardManifest) -> None:
-    """Write the manifest of a library into its folder, and where its shards are."""
+    """Write the manifest of a library into its folder and, for a replica, into object storage."""
     write_manifest(folder, manifest)
     address = address_of(folder)
     if address is not None:
         ObjectStore(address).write(MANIFEST_FILE, (folder / MANIFEST_FILE).read_bytes())
 
 
-def bring_shard(place: str) -> Path:
-    """The folder of a shard, given by its folder or its address; a replica is brought up to date."""
+def update_shard(place: str) -> Path:
+    """The local folder of a shard, given by its folder or address; a replica is updated first."""
     folder = shard_folder(place)
     address = address_of(folder.parent)
     if address is not None:
@@ -286,7 +286,7 @@ def bring_shard(place: str) -> Path:
         except StoreUnreachableError:
             if not _is_whole(folder):
                 raise
-            note_away(address)
+            note_unreachable(address)
     return folder
 
 
@@ -303,7 +303,7 @@ def _no_library(objects: ObjectStore) -> str:
 
 def refuse_unsharded(library: Path) -> None:
     """Refuse a library that is not in shards."""
-    if not (bring_library(library) or is_sharded(library)):
+    if not (update_replica(library) or is_sharded(library)):
         raise LibraryError(
             f"{library}: is no library in shards, which work on a cluster needs; make one with: momentseek shard"
             f"{folder_here(library)}"

@@ -1,7 +1,7 @@
-"""ShardState: the contents of a shard in object storage, in one object that is replaced when they change.
+"""ShardState: the list of a shard's files in object storage, kept in one object that is replaced at each change.
 
-Every file of the shard is one object or several, named by the hash of their bytes; the catalog, of which an ``add``
-changes a few pages, is cut into chunks, so that only those travel that differ. The state also says who writes now.
+Every file of the shard consists of one or more objects, which are named by the hash of their bytes. The catalog is cut
+into chunks, so that after an ``add``, which changes a few pages, only those are sent. The state also names the writer.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ STATE_VERSION = 1
 CHUNK_BYTES = 1 << 18
 """Size of the chunks of a catalog; a multiple of its pages."""
 TEMPORARY_PREFIX = ".segment-"
-"""Begins the name of a file that is being fetched, as of a segment that is being written."""
+"""Prefix of the name of a file that is being fetched or written."""
 SEGMENTS_FOLDER, PLAN_FOLDER, MODELS_FOLDER = "segments", "plan", "models"
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of a file: the object whose name is the hash of its bytes."""
+    """A part of a file, stored as an object that is named by the hash of its bytes."""
 
     hash: str
     size: int
@@ -47,16 +47,16 @@ class Chunk:
 
 
 Files = dict[str, tuple[Chunk, ...]]
-"""Paths of a shard's files, relative to its folder, each with the chunks it consists of."""
+"""The files of a shard: path relative to its folder → chunks."""
 
 
 LEASE_SECONDS = 30.0
-"""A writer that has not renewed its lease for this long counts as dead."""
+"""A writer that has not renewed its lease for this many seconds counts as dead."""
 
 
 @dataclass(frozen=True)
 class Lease:
-    """Who writes to a shard, in words too, since when, and when they were last heard of (seconds since 1970)."""
+    """The writer of a shard: its id, its name, and the times of its start and last renewal (seconds since 1970)."""
 
     holder: str
     name: str
@@ -69,18 +69,18 @@ class Lease:
         return cls(str(found["holder"]), str(found["name"]), float(found["since"]), float(found["at"]))
 
     def is_dead(self, watched: float) -> bool:
-        """Whether the holder was silent for too long, by its own clock or, as clocks differ, by how long we watched."""
+        """Whether the lease was not renewed for too long, by the holder's clock or, as clocks differ, by ours."""
         return max(time.time() - self.at, watched) > LEASE_SECONDS
 
 
 @dataclass(frozen=True)
 class ShardState:
-    """All files of a shard at one time."""
+    """All files of a shard at one moment, and its writer."""
 
     files: Files
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     dropped: tuple[str, ...] = ()
-    """Hashes of objects that the state before had and this one does not; the next one deletes them."""
+    """Hashes of objects that the previous state named and this one does not; they are deleted after the next change."""
     lease: Lease | None = None
 
     @property
@@ -97,7 +97,7 @@ class ShardState:
         return {path: parts for path, parts in self.files.items() if path.startswith(f"{folder}/")}
 
     def to_bytes(self) -> bytes:
-        """The state as the object that holds it."""
+        """Encode the state as the bytes of its object."""
         files = {path: [[chunk.hash, chunk.size] for chunk in parts] for path, parts in sorted(self.files.items())}
         document = {"format": STATE_FORMAT, "version": STATE_VERSION, "id": self.id, "files": files}
         lease = {} if self.lease is None else {"lease": asdict(self.lease)}
@@ -105,13 +105,13 @@ class ShardState:
 
 
 def read_state(data: bytes, where: str) -> ShardState:
-    """The state that an object holds; raises an error if it is damaged, or of a release that is newer than this."""
+    """Decode a state; raises an error if it is damaged, or written by a newer release."""
     try:
         found = json.loads(data)
         if found["format"] != STATE_FORMAT:
             raise ValueError
         if found["version"] != STATE_VERSION:
-            raise LibraryError(f"{where}: was made by another release (version {found['version']}); update momentseek")
+            raise LibraryError(f"{where}: is of another release (version {found['version']}); update momentseek")
         files = {
             str(path): tuple(Chunk(_checked_hash(hash), int(size)) for hash, size in parts)
             for path, parts in found["files"].items()
@@ -121,7 +121,7 @@ def read_state(data: bytes, where: str) -> ShardState:
         lease = Lease.of_json(found["lease"]) if "lease" in found else None
         return ShardState(files, str(found["id"]), tuple(map(_checked_hash, found["dropped"])), lease)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise LibraryError(f"{where}: is not the state of a shard, or damaged; bring it back from a copy") from None
+        raise LibraryError(f"{where}: is not the state of a shard, or damaged; restore it from a copy") from None
 
 
 def segment_path(name: str) -> str:
@@ -134,7 +134,7 @@ def segment_path(name: str) -> str:
 
 
 def hash_bytes(data: bytes) -> str:
-    """The hash that names an object with these bytes: that of ``checksum`` for a file."""
+    """The hash by which an object with these bytes is named; ``checksum`` computes the same for a file."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -145,7 +145,7 @@ def _checked_hash(text: str) -> str:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path leads to a file that a shard may have.
+    """Whether a path is one that a file of a shard may have.
 
     >>> [_is_inside(path) for path in ("catalog.sqlite", "segments/ab.vec", "../a", "/a", "segments/../../a", "lock")]
     [True, True, False, False, False, False]

@@ -1,1 +1,1 @@
-"""A library in shards: a folder with a manifest, and in it ordinary libraries with some of the videos each."""
+"""A library in shards: a folder with a manifest and several ordinary libraries, each with some of the videos."""

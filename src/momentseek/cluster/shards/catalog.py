@@ -1,4 +1,4 @@
-"""ShardedCatalog: the catalogs of all shards, read as one; each video is in one of them."""
+"""ShardedCatalog: the catalogs of all shards, read as one catalog."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class ShardedCatalog(Catalog):
-    """All catalogs of a library in shards, open for reading; what changes a video is asked of its own (:meth:`of`)."""
+    """All catalogs of a library in shards, open for reading; to change a video, use its own catalog (:meth:`of`)."""
 
     def __init__(self, path: Path, catalogs: Sequence[Catalog]) -> None:
         self.path, self.catalogs = path, tuple(catalogs)
@@ -45,14 +45,14 @@ class ShardedCatalog(Catalog):
 
     @contextmanager
     def view(self) -> Iterator[None]:
-        """Read the same state of every shard several times."""
+        """Read several times from one unchanging state of every shard."""
         with ExitStack() as stack:
             for catalog in self.catalogs:
                 stack.enter_context(catalog.view())
             yield
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> NoReturn:
-        """Refuse: one statement cannot be asked of several databases."""
+        """Refuse: one statement cannot read several databases."""
         raise LibraryError(f"{self.path}: is in shards; ask the catalog of a video")
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> NoReturn:
@@ -69,12 +69,12 @@ class ShardedCatalog(Catalog):
         self.catalogs[0].set(key, value)
 
     def state(self) -> tuple[int, int]:
-        """Two numbers that change whenever anybody has changed a shard."""
+        """Two numbers that change whenever a shard is changed."""
         states = [catalog.state() for catalog in self.catalogs]
         return sum(one for one, _ in states), sum(other for _, other in states)
 
     def generation(self) -> int:
-        """A number that changes whenever another connection has committed something to a shard."""
+        """A number that changes whenever another connection commits a change to a shard."""
         return sum(catalog.generation() for catalog in self.catalogs)
 
     def encoder(self, stream: str) -> EncoderRow | None:
@@ -150,9 +150,9 @@ class ShardedCatalog(Catalog):
 
 
 def add_up(reports: Sequence[T], **own: Any) -> T:
-    """Reports on several shards (dataclasses) as one: numbers are added, lists and dictionaries put together.
+    """Merge the reports of several shards (dataclasses): numbers are added, lists and dictionaries joined.
 
-    Of anything else the first that says something counts; ``own`` are fields that have another value.
+    For other fields the first value that is not empty counts; ``own`` overrides fields.
     """
     first = reports[0]
     columns = {f.name: [getattr(one, f.name) for one in reports] for f in fields(first)}  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Make a library in shards, empty or split from an ordinary one, in a folder or in object storage.
+"""Create a library in shards, empty or split from an ordinary one, in a folder or in object storage.
 
-Splitting copies rows and vectors bit for bit; nothing is decoded or encoded again, and videos keep their numbers. All
-is written next to the new folder and renamed at the end, so that a split that is stopped leaves nothing behind.
+Splitting copies rows and vectors bit for bit; nothing is decoded or encoded again, and videos keep their ids.
+Everything is written next to the new folder and renamed at the end, so a split that is stopped leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from momentseek.cluster.manifest import MANIFEST_FILE, ShardManifest, is_sharded, write_manifest
 from momentseek.cluster.replicas.place import make_replica_folder
 from momentseek.cluster.replicas.publishing import Sources, list_files_of, upload_chunks
-from momentseek.cluster.replicas.replica import bring_library, copy_catalog
+from momentseek.cluster.replicas.replica import copy_catalog, update_replica
 from momentseek.cluster.replicas.state import STATE_FILE, ShardState
 from momentseek.cluster.storage.objects import (
     MissingObjectError,
@@ -46,15 +46,15 @@ from momentseek.library.store import LibraryStore
 from momentseek.library.video import name_text
 
 OWN_SETTINGS = (ADDING_SETTING, ID_STEP_SETTING, LEAST_ID_SETTING)
-"""Settings of a library that its shards do not take over."""
+"""Settings of a library that are not copied to its shards."""
 TABLES = {"videos": "id", "cues": "video", "tracks": "video", "track_parts": "video"}
-"""Tables whose rows belong to a video, each with the column that names it."""
+"""Table whose rows belong to videos → its column with the video's id."""
 
 
 def make_shards(
     target: Path, shards: int, *, encoder: str | None = None, clip_seconds: float = CLIP_SECONDS
 ) -> ShardManifest:
-    """Make an empty library in shards."""
+    """Create an empty library in shards."""
     manifest = ShardManifest.of(shards, clip_seconds, encoder or encoders.default_encoder())
     with _written_aside(target) as work:
         for number, folder in enumerate(manifest.folders(work)):
@@ -68,9 +68,9 @@ def make_shards(
 def split_library(
     source: Path, target: Path, shards: int, *, wait: float = 0.0, progress: ShowCount | None = None
 ) -> ShardManifest:
-    """Split an ordinary library, which stays as it is, over shards.
+    """Split a copy of an ordinary library over shards; the library itself stays as it is.
 
-    ``progress`` is called with the numbers of shards that are done, and of all.
+    ``progress`` is called with the number of finished shards and the number of all.
     """
     if is_sharded(source):
         raise MomentseekError(f"{source}: is in shards already; split an ordinary library")
@@ -89,7 +89,7 @@ def split_library(
                     progress(number, shards)
                 _write_shard(opened, folder, ids[owner == number], streams, manifest, number)
             for path in source.glob("*.sqlite"):
-                if path.name != CATALOG_FILE:  # what people judged and kept speaks of videos, whichever shard has them
+                if path.name != CATALOG_FILE:  # judgements and bookmarks refer to videos of all shards
                     _copy_database(path, work / path.name)
             write_manifest(work, manifest)
     if progress is not None:
@@ -182,7 +182,7 @@ def _columns(catalog: Catalog, table: str) -> str:
 
 
 def _set_ids(catalog: Catalog, number: int, shards: int, least: int) -> None:
-    """Let a shard give numbers to videos that no other shard gives."""
+    """Make a shard give ids to new videos that no other shard gives."""
     catalog.set(ID_STEP_SETTING, shards)
     catalog.set(LEAST_ID_SETTING, least + number)
 
@@ -197,11 +197,11 @@ def _copy_database(source: Path, target: Path) -> None:
 
 @contextmanager
 def _written_aside(target: Path) -> Iterator[Path]:
-    """A folder to write into, which gets its name once all is written; a folder that is there is refused."""
+    """A folder to write into, renamed once everything is written; an existing folder is refused."""
     if os.path.lexists(target):
         raise MomentseekError(f"{target}: already exists; name a new folder for the library in shards")
     if not target.parent.is_dir():
-        raise MomentseekError(f"{target}: there is no folder {target.parent}; make it first")
+        raise MomentseekError(f"{target}: there is no folder {target.parent}; create it first")
     try:
         with _work_folder(target.parent, f".{target.name}.making-") as work:
             yield work
@@ -218,9 +218,9 @@ def _written_aside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def _work_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """A new folder to write into, deleted in the end; those that killed processes have left are deleted first."""
+    """A new folder to write into, deleted at the end; folders that killed processes left are deleted first."""
     for old in parent.glob(f"{glob.escape(prefix)}*"):
-        with suppress(MomentseekError), hold_lock(old):  # refused while its maker is alive
+        with suppress(MomentseekError), hold_lock(old):  # locked while the process that made it runs
             shutil.rmtree(old, ignore_errors=True)
     work = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
     try:
@@ -232,13 +232,13 @@ def _work_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 Make = Callable[[Path], ShardManifest]
-"""Makes a library in shards in a folder that is not there yet."""
+"""Creates a library in shards in a folder that does not exist yet."""
 
 
 def make_elsewhere(address: str, make: Make) -> ShardManifest:
-    """Make a library in shards and send it to an address; raises an error if there is one already.
+    """Create a library in shards and upload it to an address; raises an error if there already is one.
 
-    Stopped before its end, it leaves objects that nothing names, and no library.
+    If it is stopped, it leaves unused objects, and no library.
     """
     objects = ObjectStore(address)
     try:
@@ -261,7 +261,7 @@ def make_elsewhere(address: str, make: Make) -> ShardManifest:
 
 
 def send_shard(folder: Path, objects: ObjectStore) -> None:
-    """Send all files of a shard's folder, and then the state that names them."""
+    """Upload all files of a shard's folder, and then the state that names them."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".publishing-") as work:
         copy = Path(work) / CATALOG_FILE
         copy_catalog(folder, copy)
@@ -280,9 +280,9 @@ def make_sharded(
     wait: float = 0.0,
     progress: ShowCount | None = None,
 ) -> dict[str, int]:
-    """Make a library in shards, empty or with the videos of ``source``; shard → number of its videos.
+    """Create a library in shards, empty or with the videos of ``source``; returns shard → number of its videos.
 
-    ``place`` is its folder, or that of its replica if it is to lie in object storage.
+    ``place`` is its folder, or the folder of its replica if it is created in object storage.
     """
 
     def make(into: Path) -> ShardManifest:
@@ -292,7 +292,7 @@ def make_sharded(
 
     address = address_of(place)
     manifest = make(place) if address is None else make_elsewhere(address, make)
-    bring_library(place)
+    update_replica(place)
     counts = {}
     for name, folder in zip(manifest.shards, manifest.folders(place), strict=True):
         with closing(Catalog(folder)) as catalog:

@@ -34,11 +34,11 @@ from momentseek.recognition.speech.transcript import CueEdit
 
 Patterns = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 CHECKED_VIDEOS = 64
-"""Videos of a shard that are checked when it is opened, from the first and from the last."""
+"""Number of videos that are checked at either end of a shard's ids when it is opened."""
 
 
 class ShardedStore(LibraryStore):
-    """A library in shards, open for changing it; each shard is a library of its own with a lock of its own."""
+    """A library in shards, open for changes; each shard is a library with its own lock."""
 
     def __init__(self, path: Path, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
         super().__init__(path, ShardedCatalog(path, [one.catalog for one in shards]))
@@ -56,13 +56,11 @@ class ShardedStore(LibraryStore):
             shards = []
             for name, path in zip(manifest.shards, manifest.folders(folder), strict=True):
                 if not (path / CATALOG_FILE).is_file():
-                    raise LibraryError(f"{folder}: the shard {name} is missing; bring its folder back")
+                    raise LibraryError(f"{folder}: the shard {name} is missing; restore its folder")
                 shards.append(opened.enter_context(LibraryStore.open(path, create=False, encoder=encoder, wait=wait)))
                 if abs(shards[-1].clip_seconds - manifest.clip_seconds) > 1e-9:
-                    raise LibraryError(
-                        f"{path}: has clips of another length than the other shards; bring its folder back"
-                    )
-            check_doubles(folder, manifest, shards)
+                    raise LibraryError(f"{path}: has clips of another length than the other shards; restore its folder")
+            check_duplicates(folder, manifest, shards)
             opened.pop_all()
         store = cls(folder, manifest, shards)
         store.wait = wait
@@ -83,7 +81,7 @@ class ShardedStore(LibraryStore):
             yield
 
     def snapshot(self) -> Snapshot:
-        """Refuse: vectors lie in the shards."""
+        """Refuse: the vectors are in the shards."""
         raise MomentseekError(
             f"{self.path}: is in shards, and this needs one library; name one of them: --library {self.shards[0].path}"
         )
@@ -100,7 +98,7 @@ class ShardedStore(LibraryStore):
     def add_found(
         self, found: FoundFiles, options: AddOptions | None = None, progress: ShowIngest | None = None
     ) -> AddReport:
-        """Add files that were already found, each to the shard that its content belongs to."""
+        """Add files that were already found, each to the shard of its content."""
         groups = {number: FoundFiles() for number in range(len(self.shards))}
         for file in found.files:
             groups[self._shard_of_file(file)].files.append(file)
@@ -115,7 +113,7 @@ class ShardedStore(LibraryStore):
         return self._each([number for number, group in groups.items() if group.files or group.unusable], add)
 
     def _each(self, numbers: Iterable[int], work: Callable[[int], AddReport]) -> AddReport:
-        """Do something to some shards, one after another, and report it as one."""
+        """Call a function on some shards, one after another, and merge the reports."""
         begun = time.monotonic()
         done = [AddReport()]
         stopped = False
@@ -138,7 +136,7 @@ class ShardedStore(LibraryStore):
         return one
 
     def _shard_of_file(self, file: VideoFile) -> int:
-        """The number of the shard for a file; a file that has not changed is not read to find out."""
+        """The number of a file's shard; a file that has not changed is not read again to find out."""
         try:
             stamp = Stamp.of(file.source)
             for number, one in enumerate(self.shards):
@@ -148,11 +146,11 @@ class ShardedStore(LibraryStore):
                 if known_files.earlier_failure(one.catalog, file.path, stamp) is not None:
                     return number
             return self.manifest.shard_of(content_hash(file.source))
-        except MediaError:  # the shard's own add says what is wrong
+        except MediaError:  # the shard's own `add` reports the error
             return self.manifest.shard_of(os.fspath(file.path))
 
     def _drop_strays(self, number: int, files: Sequence[VideoFile]) -> None:
-        """Take out of other shards what files were before their content changed."""
+        """Remove the former versions of changed files from other shards."""
         here = self.shards[number]
         for file in files:
             if known_files.file_at(here.catalog, file.path) is None:
@@ -168,7 +166,7 @@ class ShardedStore(LibraryStore):
                             other.catalog.remove_video(old.id)
 
     def retry(self, **how: Any) -> AddReport:
-        """Try again the files that failed; those that no longer exist are forgotten."""
+        """Try again to add the files that failed, and forget those that no longer exist."""
         return self._each(range(len(self.shards)), lambda number: self.shards[number].retry(**how))
 
     # tracks of text
@@ -189,7 +187,7 @@ class ShardedStore(LibraryStore):
         return self._each(chosen, lambda number: self.shards[number].encode(chosen[number], **how))
 
     def describe(self, model: str, patterns: Patterns = (), **how: Any) -> AddReport:
-        """Have a model describe the scenes of videos; ``requests`` is a limit for each shard."""
+        """Let a model describe the scenes of videos; ``requests`` is the limit for each shard."""
         chosen = self._videos_by_shard(patterns)
         return self._each(chosen, lambda number: self.shards[number].describe(model, chosen[number], **how))
 
@@ -199,7 +197,7 @@ class ShardedStore(LibraryStore):
         return self._each(chosen, lambda number: self.shards[number].listen(chosen[number], **how))
 
     def _videos_by_shard(self, patterns: Patterns) -> dict[int, list[Path]]:
-        """The shards in which something is to be done, each with the videos that are meant; none means all."""
+        """The shards to process, each with the paths of its videos; an empty list means all videos."""
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         if not given:
             return {number: [] for number in range(len(self.shards))}
@@ -208,14 +206,14 @@ class ShardedStore(LibraryStore):
             by_shard.setdefault(self.shards.index(shard_of(self, video.id)), []).append(video.path)
         return dict(sorted(by_shard.items()))
 
-    # care
+    # maintenance
 
     def edit_cues(self, video: int, edits: Sequence[CueEdit]) -> Transcript:
-        """Correct the automatic transcript of the video with an id; all corrections are made, or none."""
+        """Correct the automatic transcript of a video; either all corrections are made, or none."""
         return self._prepare(shard_of(self, video)).edit_cues(video, edits)
 
     def remove(self, patterns: Patterns = (), *, missing: bool = False) -> list[Video]:
-        """Remove videos from the library, not their files."""
+        """Remove videos from the library; their files stay."""
         given = [patterns] if isinstance(patterns, str | os.PathLike) else list(patterns)
         with self.changing():
             videos = self.matching(given, missing=missing)
@@ -231,7 +229,7 @@ class ShardedStore(LibraryStore):
         return add_up([self._prepare(one).compact() for one in self.shards])
 
     def verify(self, *, repair: bool = False) -> VerifyReport:
-        """Check every file and row of every shard, and that each video is in the shard that it belongs to."""
+        """Check every file and row of every shard, and that each video is in its own shard."""
         found = []
         for one in self.shards:
             part = self._prepare(one).verify(repair=repair)
@@ -239,11 +237,11 @@ class ShardedStore(LibraryStore):
                 texts[:] = [f"{one.path.name}: {text}" for text in texts]
             found.append(part)
         report = add_up(found, words=all(part.words for part in found))
-        report.problems += find_doubles(self.manifest, self.shards)
+        report.problems += find_duplicates(self.manifest, self.shards)
         return report
 
     def scrub(self, megabytes: float = MEGABYTES_PER_SECOND) -> ScrubReport:
-        """Read everything of every shard slowly and compare it with its checksums."""
+        """Read all files of every shard slowly and compare checksums."""
         return add_up([one.scrub(megabytes) for one in self.shards])
 
     def reencode(self, spec: str, **how: Any) -> AddReport:
@@ -256,15 +254,15 @@ class ShardedStore(LibraryStore):
 
 
 def shard_of(store: LibraryStore, video: int) -> LibraryStore:
-    """The store that has a video: its shard (the first, if none has it), or the store itself if it has no shards."""
+    """The store of a video: its shard (the first, if none has it), or the store itself if it has no shards."""
     if not isinstance(store, ShardedStore):
         return store
     catalog = store.catalog.of(video)
     return next(one for one in store.shards if one.catalog is catalog)
 
 
-def find_doubles(manifest: ShardManifest, shards: Sequence[LibraryStore]) -> list[str]:
-    """What is wrong with how videos are spread over shards: a video in two of them, or in one it does not belong to."""
+def find_duplicates(manifest: ShardManifest, shards: Sequence[LibraryStore]) -> list[str]:
+    """Find videos that are in two shards, or in a shard that is not their own; returns a sentence for each."""
     out: list[str] = []
     places: dict[bytes, str] = {}
     ids: dict[int, str] = {}
@@ -282,11 +280,11 @@ def find_doubles(manifest: ShardManifest, shards: Sequence[LibraryStore]) -> lis
     return out
 
 
-def check_doubles(folder: Path, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
-    """Refuse a library with a video in two shards, as far as the first and the last videos of each tell.
+def check_duplicates(folder: Path, manifest: ShardManifest, shards: Sequence[LibraryStore]) -> None:
+    """Refuse a library with a video in two shards; only the first and the last videos of each shard are compared.
 
-    One of the two shards has then a video that does not belong to it, be it a copy of the other's folder or added to
-    it alone. ``verify`` looks at all videos.
+    One of the two shards then has a video of another shard: its folder was copied, or the video was added to it alone.
+    ``verify`` checks all videos.
     """
     for number, (name, one) in enumerate(zip(manifest.shards, shards, strict=True)):
         for order in ("", "DESC"):

@@ -1,1 +1,1 @@
-"""Files elsewhere (``s3://bucket/films``, or whatever fsspec opens), fetched when they are needed."""
+"""Remote files (``s3://bucket/films``, or any address that fsspec opens), fetched when they are needed."""

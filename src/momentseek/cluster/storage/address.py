@@ -1,4 +1,4 @@
-"""Addresses of files elsewhere, and the file systems behind them."""
+"""Addresses of remote files, and their file systems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from momentseek.core.errors import LibraryError, MomentseekError, optional_modul
 from momentseek.library.location import split_address
 
 OBJECT_STORES = ("s3", "gs", "az")
-"""Opened by obstore; anything else by what fsspec itself knows."""
+"""Schemes that obstore opens; fsspec opens all others."""
 CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS (the path of a service account's file)",
@@ -21,14 +21,14 @@ CREDENTIALS = {
 
 
 CONNECT_SECONDS, READ_SECONDS, SEND_SECONDS = 2, 4, 30
-"""How long a store may take to let us connect, to send the next bytes, and to confirm what was sent."""
+"""Time limits in seconds: to connect, to receive the next bytes, and to get an upload confirmed."""
 RETRIES = 2
 RETRY_SECONDS = 5
-"""A request is not tried again once it has taken so long: a store that hangs costs some 8 seconds."""
+"""A request that has taken this many seconds is not repeated, so a store that hangs costs about 8 seconds."""
 ANSWER_SECONDS = 15
-"""How long a store may take for the whole answer to a small request: what a shard holds, or a list of objects."""
+"""Time limit in seconds for the whole answer to a small request: a shard's state, or a list of objects."""
 REQUEST_SECONDS = 24 * 3600
-"""How long a file may take to be fetched or sent; files are large, so only silence ends one."""
+"""Time limit in seconds to fetch or send a file; files are large, so a transfer normally ends only by silence."""
 
 
 class StoreUnreachableError(LibraryError):
@@ -70,19 +70,19 @@ def _open_object_store(scheme: str) -> Any:
 
 
 def explain(address: str, e: Exception) -> MomentseekError:
-    """An error of a file system as one sentence."""
+    """Describe an error of a file system in one sentence."""
     text = " ".join(str(e).split())
     low = text.lower()
     if "nosuchbucket" in low or "no such bucket" in low:
-        return MomentseekError(f"{address}: the bucket is not there; check its name, or make it")
-    if "169.254." in text:  # where a machine of a cloud would ask for some
+        return MomentseekError(f"{address}: the bucket does not exist; check its name, or create it")
+    if "169.254." in text:  # obstore then asks the cloud's metadata server
         return _no_credentials(address)
     if isinstance(e, PermissionError) or re.search(r"\b(401|403)\b|accessdenied|forbidden", low):
         return MomentseekError(
             f"{address}: may not be read or written with these credentials; check the bucket's rights"
         )
     if isinstance(e, FileNotFoundError) or re.search(r"\b404\b|not found", low):
-        return MomentseekError(f"{address}: is not there; check the bucket and the path")
+        return MomentseekError(f"{address}: does not exist; check the bucket and the path")
     if "credential" in low or "account must be specified" in low:
         return _no_credentials(address)
     return StoreUnreachableError(f"{address}: cannot be reached ({text[:160]}); check the network and the address")

@@ -1,4 +1,4 @@
-"""Mirror: a folder of this machine with copies of files elsewhere, fetched once and again only when they change."""
+"""Mirror: a local folder with copies of remote files, fetched once, and again only when they change."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FETCH_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file elsewhere, as it is listed."""
+    """A remote file, as its file system lists it."""
 
     path: str
     """Its path in its file system, with the bucket."""
     size: int
     mark: str
-    """What changes when the file does: its tag, or when it was written."""
+    """Changes with the file: its tag, or the time at which it was written."""
     modified_ns: int = 0
-    """When it was written, which is the time of its copies too; 0 if that is not known."""
+    """When it was written; copies get the same time. 0 if unknown."""
 
 
 def list_files(address: str, suffixes: frozenset[str]) -> list[RemoteFile]:
@@ -54,8 +54,8 @@ def list_files(address: str, suffixes: frozenset[str]) -> list[RemoteFile]:
 
 
 def _list_objects(scheme: str, top: str) -> dict[str, dict[str, Any]]:
-    """What obstore says of the objects below a path: its file system for fsspec does not tell when they were written,
-    which must be the same for all copies. Whole seconds, because a single object is reported no finer.
+    """List the objects below a path with obstore, because its fsspec file system has no times, and copies need them.
+    Times are whole seconds, because a single object is reported no finer.
     """
 
     bucket, _, path = top.partition("/")
@@ -68,20 +68,20 @@ def _list_objects(scheme: str, top: str) -> dict[str, dict[str, Any]]:
 
 
 class Mirror:
-    """Copies of files elsewhere in a folder; next to each copy lies the mark of what it copies, in a hidden file."""
+    """Copies of remote files in a folder; a hidden file next to each copy has the mark of the file it copies."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path_of(self, file: RemoteFile) -> Path:
-        """Where the copy of a file lies; a path that would leave the folder is refused."""
+        """The path of a file's copy; a path that would leave the folder is refused."""
         parts = PurePosixPath(file.path.lstrip("/")).parts
         if not parts or any(part in ("", ".", "..") for part in parts):
             raise MomentseekError(f"{file.path}: has a name that no file of a folder can have; rename it")
         return self.folder.joinpath(*parts)
 
     def has(self, file: RemoteFile) -> bool:
-        """Whether the copy is there and is that of the file as it is now."""
+        """Whether there is a copy of the file in its current version."""
         path = self.path_of(file)
         try:
             return path.stat().st_size == file.size and _mark_file(path).read_text() == file.mark
@@ -116,7 +116,7 @@ class Mirror:
 
 
 def _mark(about: dict[str, Any]) -> str:
-    """What a file system says of a file's content, or of its time.
+    """The tag or time by which a file system marks the version of a file.
 
     >>> _mark({"size": 3, "e_tag": '"5d41"'}), _mark({"size": 3})
     ('"5d41"', '')
@@ -147,15 +147,15 @@ def _explain_errors(address: str) -> Iterator[None]:
         yield
     except MomentseekError:
         raise
-    except Exception as e:  # each file system has errors of its own
+    except Exception as e:  # each file system has its own errors
         raise explain(address, e) from None
 
 
 def fetch_videos(paths: Sequence[str], library: Path, progress: Callable[[str, str], None]) -> list[str]:
-    """The paths, with those elsewhere replaced by their copies, which are fetched unless they exist.
+    """Replace remote paths by local copies, which are fetched unless they exist; returns all paths.
 
-    The copies lie next to the library, in ``NAME-sources``, where every machine that shares the library finds them.
-    ``progress`` gets how far the fetching is, and the file that is fetched.
+    The copies are in ``NAME-sources`` next to the library, where every machine that shares the library finds them.
+    ``progress`` is called with a line of progress and the current file.
     """
     mirror = Mirror(sources_folder(library))
     local: list[str] = []

@@ -1,4 +1,4 @@
-"""Objects in a store elsewhere: named bytes that are read, written, listed and deleted whole."""
+"""Objects in a remote store: named bytes that are read, written, listed and deleted whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from momentseek.core.errors import LibraryError, MomentseekError, optional_modul
 from momentseek.library.location import split_address
 
 FETCH_BYTES = 8 << 20
-"""Bytes that are held in memory at a time while an object is fetched."""
+"""Size of the parts in which an object is fetched."""
 
 
 class MissingObjectError(LibraryError):
@@ -22,19 +22,19 @@ class MissingObjectError(LibraryError):
 
 
 class StaleObjectError(MomentseekError):
-    """An object is not, or no longer, what a conditional write expects."""
+    """A conditional write found another version of the object than it expected."""
 
 
 @dataclass(frozen=True)
 class StoredObject:
-    """An object's bytes, and the mark by which its store tells them from later ones."""
+    """An object's bytes, and the store's version mark."""
 
     data: bytes
     mark: str
 
 
 def join_address(address: str, *names: str) -> str:
-    """The address of what lies below another.
+    """The address of a name below an address.
 
     >>> join_address("s3://bucket/lib/", "shard-000")
     's3://bucket/lib/shard-000'
@@ -43,7 +43,7 @@ def join_address(address: str, *names: str) -> str:
 
 
 def parent_address(address: str) -> tuple[str, str]:
-    """The address that another lies below, and its name there.
+    """Split an address into the one above it and the last name.
 
     >>> parent_address("s3://bucket/lib/shard-000")
     ('s3://bucket/lib', 'shard-000')
@@ -63,7 +63,7 @@ def file_size(path: Path) -> int:
 MULTIPART_BYTES = 8 << 20
 """An object that is larger is sent in parts of this size."""
 LOST_RACE = ("AlreadyExistsError", "PreconditionError")
-"""Errors of a conditional write that found something else than it expects."""
+"""Errors of a conditional write that found another version than it expected."""
 
 
 class ObjectStore:
@@ -91,14 +91,14 @@ class ObjectStore:
             return StoredObject(bytes(found.bytes()), str(found.meta["e_tag"]))
 
     def write(self, name: str, data: bytes) -> None:
-        """Write an object, whatever was there."""
+        """Write an object, and replace an existing one."""
         with self._explain_errors(name):
             self._obstore.put(self._sender, name, data)
 
     def replace(self, name: str, data: bytes, mark: str | None) -> str:
-        """Write an object if what is there still has this mark (None: if nothing is there); returns the new mark.
+        """Write an object if the existing one still has this version mark (None: if none exists); returns the new mark.
 
-        The store itself decides that, so of two writers one is refused: StaleObjectError.
+        The store checks this, so the second of two writers gets a StaleObjectError.
         """
         with self._explain_errors(name):
             mode = "create" if mark is None else {"e_tag": mark}
@@ -114,7 +114,7 @@ class ObjectStore:
                     block = next(blocks, None)
                 if block is None:
                     break
-                out.write(block)  # an error here is this machine's own
+                out.write(block)  # an error here is a local one
 
     def upload(self, name: str, source: Path) -> None:
         """Write a file's bytes as an object."""
@@ -126,12 +126,12 @@ class ObjectStore:
         return {str(one["path"]): int(one["size"]) for one in self.list(folder)}
 
     def list(self, folder: str) -> list[dict[str, Any]]:
-        """What the store says of each object below a folder: path, size, mark (``e_tag``) and ``last_modified``."""
+        """List the objects below a folder, each with path, size, version mark (``e_tag``) and ``last_modified``."""
         with self._explain_errors(folder):
             return [dict(one) for block in self._obstore.list(self._store, prefix=folder or None) for one in block]
 
     def head(self, name: str) -> dict[str, Any]:
-        """What the store says of an object; raises MissingObjectError if there is none."""
+        """The store's description of an object; raises MissingObjectError if there is none."""
         with self._explain_errors(name):
             return dict(self._obstore.head(self._store, name))
 
@@ -143,17 +143,17 @@ class ObjectStore:
 
     @contextmanager
     def _explain_errors(self, name: str = "") -> Iterator[None]:
-        """Errors of a store as sentences."""
+        """Turn errors of a store into sentences."""
         try:
             yield
         except MomentseekError:
             raise
-        except Exception as e:  # each file system has errors of its own
+        except Exception as e:  # each file system has its own errors
             if type(e).__name__ in LOST_RACE:
                 raise self._stale(name) from None
             if isinstance(e, FileNotFoundError) and "nosuchbucket" not in str(e).lower():
                 raise MissingObjectError(
-                    f"{self.address}/{name}: is not there; check the bucket and the path"
+                    f"{self.address}/{name}: does not exist; check the bucket and the path"
                 ) from None
             raise explain(self.address, e) from None
 

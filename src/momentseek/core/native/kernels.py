@@ -87,7 +87,7 @@ def call(function: Any, *arguments: Any) -> None:
     """Call a kernel, and raise an exception for its error code."""
     state = function(*arguments)
     if state == OUTSIDE:
-        raise IndexError("a place or an offset lies outside the array it speaks of")
+        raise IndexError("a position or an offset is outside its array")
     if state == NO_MEMORY:
         raise MemoryError("a kernel got no memory to work in")
 

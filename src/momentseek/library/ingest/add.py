@@ -137,7 +137,7 @@ def _begin(library: LibraryReader, timer: StageTimer, report: AddReport) -> None
         catalog.set(ADDING_SETTING, {"since": time.time()})
     if speech is None:
         report.notes.append(
-            "what is said is searched by its words only: the text encoder minilm is not here "
+            "what is said is searched by its words only: the text encoder minilm is not installed "
             "(momentseek models get minilm)"
         )
     elif catalog.encoder("speech") is None or not catalog.get(PASSAGES_SETTING):

@@ -36,7 +36,7 @@ Numbers = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class CoarseList:
-    """Vectors in 4 bits per two columns, group after group."""
+    """Compressed vectors for the first, approximate step of a search: 4 bits per two columns, sorted by group."""
 
     centres: Floats
     """(pairs of columns, 16, 2)."""

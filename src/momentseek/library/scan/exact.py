@@ -119,7 +119,7 @@ class VideoSelection:
         self.total = int(self._starts[-1])
 
     def locate(self, flat: Places) -> tuple[Places, Places]:
-        """The segment of each video, by its flat place, and the place in that segment."""
+        """The segment of each video, given by its index among all videos, and its index in that segment."""
         owner = np.zeros(len(flat), np.int64)
         at = np.zeros(len(flat), np.int64)
         for index, mine, there in self._by_part(flat):

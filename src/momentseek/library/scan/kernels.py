@@ -313,7 +313,7 @@ def best_kernel() -> Kernel:
         return CompiledKernel()
     if wanted == "native":
         raise MomentseekError(
-            f"{KERNEL_VARIABLE} is native, but the compiled kernels are not here; build them: "
+            f"{KERNEL_VARIABLE} is native, but the compiled kernels are not built; build them: "
             "python -m momentseek.core.native.build"
         )
     return NumpyKernel()

@@ -1,4 +1,4 @@
-"""Scene means of videos, and groups of like means, so that a query need not read all of a list."""
+"""Means of the scenes of videos, sorted into groups of similar means, so that a query reads only the best groups."""
 
 from __future__ import annotations
 

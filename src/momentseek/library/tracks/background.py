@@ -72,7 +72,7 @@ class TrackPass(ABC):
     what: str
     """The kind of work, such as ``hearing``."""
     undone: ClassVar[str]
-    """Message if the producer itself fails, such as ``what is said was not heard``."""
+    """Message if the producer itself fails, such as ``speech was not transcribed``."""
     undone_in_video: ClassVar[str]
     """Message if one video fails."""
     order: ClassVar[str] = "duration"

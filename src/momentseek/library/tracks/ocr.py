@@ -21,9 +21,9 @@ class OcrPass(TrackPass):
     """Finds text on screen in videos, in one frame ``every`` N seconds of a shot."""
 
     kind = OCR
-    what = "reading"
-    undone = "what is written was not read"
-    undone_in_video = "what is written in it was not read"
+    what = "reading text"
+    undone = "text on screen was not read"
+    undone_in_video = "its text on screen was not read"
 
     def __init__(
         self, request: PassRequest, model: str = DEFAULT_OCR_MODEL, every: float = SLOT_SECONDS, threads: int = 1

@@ -58,8 +58,8 @@ def second_pass(request: PassRequest) -> SecondPass:
 def not_ready(encoder: FusedEncoder) -> str:
     """A message that says why the second pass is not possible, and what to do."""
     return (
-        f"{SecondPass.undone}: the weights of {second_encoder(encoder.name)} are not here; get them with: momentseek "
-        "models get; the next add, or momentseek encode, looks at the videos that wait"
+        f"{SecondPass.undone}: the weights of {second_encoder(encoder.name)} are not installed; get them with: "
+        "momentseek models get; then the next add, or momentseek encode, encodes the waiting videos"
     )
 
 
@@ -78,8 +78,8 @@ class SecondPass(TrackPass):
 
     kind = PICTURES
     what = "encoding"
-    undone = "the pictures were not seen by the second encoder"
-    undone_in_video = "its pictures were not seen by the second encoder"
+    undone = "the second encoder did not encode the videos"
+    undone_in_video = "the second encoder did not encode it"
     order = "CAST(videos.added / 3600 AS INTEGER) DESC, duration"
     after_adding = True
 

@@ -30,9 +30,9 @@ class SoundPass(TrackPass):
     """
 
     kind = SOUNDS
-    what = "listening"
-    undone = "sounds were not heard"
-    undone_in_video = "its sounds were not heard"
+    what = "detecting sounds"
+    undone = "sounds were not detected"
+    undone_in_video = "its sounds were not detected"
     keeps_old = True
 
     def __init__(self, request: PassRequest, name: str = YAMNET, threads: int = 1, *, renew: bool = False) -> None:
@@ -72,7 +72,7 @@ class SoundPass(TrackPass):
         return [Cue(e.start, e.end, printable(e.label.strip()), score=e.score) for e in events]
 
     def count(self, seconds: float) -> None:
-        """Report a video that was heard."""
+        """Count a video whose sounds were detected."""
         self.report.listened += 1
         self.report.listened_seconds += seconds
 

@@ -104,9 +104,9 @@ class TranscriptionPass(TrackPass):
     """Transcribes the videos of a library that have sound and no cues."""
 
     kind = SPEECH
-    what = "hearing"
-    undone = "what is said was not heard"
-    undone_in_video = "what is said in it was not heard"
+    what = "transcribing"
+    undone = "speech was not transcribed"
+    undone_in_video = "its speech was not transcribed"
     keeps_old = True
 
     def __init__(
@@ -179,8 +179,8 @@ def check_transcript(catalog: Catalog, video: Video) -> Transcript:
     found = transcript(catalog, video.id)
     if found is None or not has_track(catalog, SPEECH, video.id):
         raise MomentseekError(
-            f"{video.name}: has no transcript that a recogniser made; subtitles are corrected in their own file, and "
-            "momentseek transcribe hears what has none"
+            f"{video.name}: has no transcript by speech recognition; correct subtitles in their own file, or make a "
+            "transcript with: momentseek transcribe"
         )
     return found
 

@@ -113,7 +113,7 @@ def _option(part: str, kind: type[Measure], name: str) -> dict[str, Any]:
     if condition:
         threshold = _number(condition["threshold"], f"measure {name!r}")
         if not 0 <= threshold <= 1:
-            raise MomentseekError(f"measure {name!r}: the IoU {threshold:g} must lie between 0 and 1")
+            raise MomentseekError(f"measure {name!r}: the IoU {threshold:g} must be between 0 and 1")
         return {"iou": threshold, "strict": condition["compare"] == ">"}
     key, equals, value = part.partition("=")
     options = {k: t for k, t in _options_of(kind).items() if k not in _RESERVED}

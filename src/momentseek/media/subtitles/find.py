@@ -311,7 +311,7 @@ def track_cues(path: FilePath, track: TextTrack) -> list[Cue]:
 
 @dataclass(frozen=True)
 class VideoCues:
-    """What is said in a video, and its sources."""
+    """The cues of a video, their sources, and problems with reading them."""
 
     cues: tuple[Cue, ...] = ()
     """Cues joined into sentences, by start."""

@@ -188,7 +188,7 @@ def _read_bytes(path: Path | PinnedFile) -> bytes:
             raise MediaError(f"{path}: not a regular file; give a subtitle file")
         if state.st_size > MAX_SUBTITLE_BYTES:
             size, limit = state.st_size / 1e6, MAX_SUBTITLE_BYTES / 1e6
-            raise MediaError(f"{path}: {size:.0f} MB is no subtitle file; the most that is read is {limit:.0f} MB")
+            raise MediaError(f"{path}: {size:.0f} MB is too large for a subtitle file; the limit is {limit:.0f} MB")
         with path.open("rb") as file:
             return file.read(MAX_SUBTITLE_BYTES)
     except OSError as e:

@@ -109,7 +109,7 @@ def write_export(
 
 def _check_place(out: Path, force: bool) -> None:
     if not out.absolute().parent.is_dir():
-        raise MomentseekError(f"{out}: there is no folder {out.parent}; make it first")
+        raise MomentseekError(f"{out}: there is no folder {out.parent}; create it first")
     if out.is_file():
         raise MomentseekError(f"{out}: is a file; name a folder for the exported model")
     if not out.is_dir() or not any(out.iterdir()):

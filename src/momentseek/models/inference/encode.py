@@ -95,7 +95,7 @@ class EncodedCorpus:
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """Name → its place in ``names``."""
+        """Name → its index in ``names``."""
         return {name: i for i, name in enumerate(self.names)}
 
     @property
@@ -127,7 +127,7 @@ class EncodedCorpus:
         return found
 
     def take(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
-        """The encodings at places ``index``, padded with zeros to the longest; each tensor is created when used."""
+        """The encodings at positions ``index``, padded with zeros to the longest; each tensor is created when used."""
         return cast(Encodings, LazyTensors(self.shapes, lambda key: self._tensor(key, index).to(device)))
 
     def spread(self, index: IntArray, device: torch.device | str = "cpu") -> Encodings:
@@ -156,7 +156,7 @@ class EncodedCorpus:
         return cls(tuple(names), counts, dict(shapes), values)
 
     def put(self, index: IntArray, encoded: Encodings) -> None:
-        """Store the model's encodings of the names at places ``index``."""
+        """Store the model's encodings of the names at the positions ``index``."""
         for key, shape in self.shapes.items():
             block, values, offsets = encoded[key].cpu().numpy(), self.values[key], self.offsets[key]
             for row, i in zip(block, index.tolist(), strict=True):

@@ -102,7 +102,9 @@ def even_spans(mask: Tensor, shortest: int, longest: int) -> Tensor:
 
 
 def cell(start: Tensor, end: Tensor, counts: Tensor, shortest: int, longest: int) -> tuple[Tensor, Tensor]:
-    """First clip and column of each span start..end, or of the nearest span if it is too short, too long or too late.
+    """Row and column of each span start..end in a table of spans: its first clip, and its length less ``shortest``.
+
+    A span that is too short, too long or beyond the video is replaced by the nearest one in the table.
 
     >>> cell(torch.tensor([1, 3]), torch.tensor([9, 4]), torch.tensor([10, 4]), 1, 4)
     (tensor([1, 2]), tensor([3, 1]))

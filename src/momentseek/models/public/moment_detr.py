@@ -108,7 +108,7 @@ def take_encoder(weights: PublicWeights, ours: str, theirs: str) -> tuple[State,
 
 
 def take_layers(weights: PublicWeights, ours: str, theirs: str) -> State:
-    """The maps or convolutions of a perceptron."""
+    """Take over the weights of all layers (linear or convolution) of the perceptron that is called ``theirs`` there."""
     state: State = {}
     for number in range(weights.count(f"{theirs}.layers.{{}}.weight")):
         state |= weights.take_layer(f"{ours}.layers.{number}", f"{theirs}.layers.{number}")

@@ -280,7 +280,7 @@ def refuse_missing_plugin(name: object, stored: object, where: str) -> None:
     if isinstance(name, str) and isinstance(stored, Mapping) and stored and name not in {*MODELS, *CAPTIONERS}:
         source = PluginSource.of(stored)
         raise MomentseekError(
-            f"{where}: needs the model {name} of the plug-in {source}, which is not here; {source.remedy}"
+            f"{where}: needs the model {name} of the plug-in {source}, which is missing; {source.remedy}"
         )
 
 

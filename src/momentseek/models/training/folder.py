@@ -71,7 +71,7 @@ def prepare_folder(folder: Path, config: TrainConfig, resume: bool, force: bool)
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
     except OSError as e:
-        raise MomentseekError(f"{folder}: cannot be made ({e.strerror}); choose another folder") from None
+        raise MomentseekError(f"{folder}: cannot be created ({e.strerror}); choose another folder") from None
     if free < MIN_FREE_BYTES:
         raise MomentseekError(f"{folder}: the disk has only {free / 1e6:.0f} MB left; free some, or choose another")
     (folder / REPORT_FILE).unlink(missing_ok=True)

@@ -41,7 +41,7 @@ class Windows:
     valid: Tensor
 
     def take(self, index: Tensor) -> Windows:
-        """One window of each video, at places (n,), as windows (n, 1)."""
+        """Select one window of each video by its index (n,); returns windows (n, 1)."""
         return Windows(*(x.gather(1, index[:, None]) for x in (self.start, self.end, self.valid)))
 
 

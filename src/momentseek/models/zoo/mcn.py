@@ -100,7 +100,7 @@ class DistanceModel(CorpusModel):
         return 2 - 2 * torch.einsum("nd,nsd->ns", queries["query"], self.moment_vectors(videos, first, last))
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The score of the video's best moment."""
+        """(queries, videos): the score of each video's best moment for each query."""
         query, mask = queries["query"], videos["mask"]
         best = query.new_full((len(query), len(mask)), -torch.inf)
         for length, inside in self._lengths(mask):

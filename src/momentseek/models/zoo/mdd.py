@@ -102,7 +102,7 @@ def _softmax(scores: Tensor, where: Tensor) -> Tensor:
 
 
 def branches_of(combination: str) -> list[str]:
-    """The branches of a combination.
+    """Split a combination of confounders into its parts, one for each branch of the network.
 
     >>> branches_of("L*U*U")
     ['L', 'U', 'U']
@@ -262,7 +262,7 @@ class Mdd(Tan2d):
         return (torch.tanh(self.position(candidates)) - self.where).square().mean(2).sqrt().mean()
 
     def terms(self, pairs: BatchPairs, query: Tensor, candidates: Tensor) -> dict[str, Tensor]:
-        """2D-TAN's terms, and the reconstruction of positions (eq. 13, 14)."""
+        """The terms of the loss: 2D-TAN's, and the reconstruction of positions (eq. 13, 14)."""
         terms = super().terms(pairs, query, candidates)
         if self.position is not None:
             terms["position"] = self.config.reconstruction * self.reconstruction(candidates)

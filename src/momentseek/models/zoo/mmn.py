@@ -232,7 +232,7 @@ class Mmn(CorpusModel):
         return self.log_score(*cosines).amax(2)
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The logarithm of each candidate's score."""
+        """(n, clips, lengths): the logarithm of each candidate's score."""
         cosines = (torch.einsum("nd,ncd->nc", queries[s], videos[s]) for s in ("match", "overlap"))
         return self.cells.as_spans(self.log_score(*cosines), self.config.longest)
 

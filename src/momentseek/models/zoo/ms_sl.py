@@ -158,7 +158,7 @@ class MsSl(CorpusModel):
         return F.normalize(query, dim=1) @ F.normalize(seen, dim=1).T, query @ seen.T
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """``clip_share`` of the best clip's cosine and the rest of the frames'."""
+        """The weighted mean of two cosines: the best clip's (weight ``clip_share``) and the frames'."""
         query, mask = queries["query"], videos["mask"]
         share, parts = self.config.clip_share, self.config.parts
         step = max(1, MAX_SIMILARITIES // max(1, len(query) * parts * (parts + 1) // 2))

@@ -213,7 +213,7 @@ class QdDetr(SetPredictor):
         return replace(found, more={**found.more, "other": self.saliency(self.next_words(queries), videos)})
 
     def next_words(self, queries: Encodings) -> Encodings:
-        """The words of the next sample in the batch, at the places of the sample's own."""
+        """The words of the next sample in the batch, at the positions of the sample's own words."""
         return {name: x if name == "word_places" else x.roll(-1, 0) for name, x in queries.items()}
 
     def saliency_loss(self, found: Detections, salient: SaliencyTargets) -> Tensor:

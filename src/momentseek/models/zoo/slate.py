@@ -104,7 +104,7 @@ class ClipBlock(nn.Module):
 
 
 def windowed_mean(x: Tensor, mask: Tensor, reach: int) -> Tensor:
-    """(n, clips, columns): the mean of the real clips at most ``reach`` away.
+    """(n, clips, columns): for each clip, the mean of the clips at most ``reach`` places from it, without padding.
 
     >>> windowed_mean(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]]), 1).flatten().tolist()
     [2.0, 2.0, 3.0]

@@ -185,7 +185,7 @@ class Spr(CorpusModel):
         return F.normalize(self.segment_out(pooled), dim=1).view(len(clips.mask), -1, hidden)
 
     def match(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The cosine of the best segment."""
+        """(queries, videos): the cosine of each query with each video's best segment."""
         return best_clip(queries["segment"], videos["segment"], videos["mask"])
 
     def unit_scores(self, queries: Encodings, videos: Encodings) -> Tensor:

@@ -136,7 +136,7 @@ class Tan2d(CorpusModel):
         return self.score(near)[..., 0]
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The logarithm of each candidate's score."""
+        """(n, clips, lengths): the logarithm of each candidate's score."""
         scores = F.logsigmoid(self.logits(queries["query"], self.candidates(videos["clips"])))
         return self.cells.as_spans(scores, self.config.longest)
 

@@ -188,7 +188,7 @@ class TcnDcm(CorpusModel):
         return self.score(self.cells.of_map(maps) + F.relu(self.skip(fused)))[..., 0]
 
     def spans(self, queries: Encodings, videos: Encodings) -> Tensor:
-        """The logarithm of each candidate's score."""
+        """(n, clips, lengths): the logarithm of each candidate's score."""
         content, location = self.split(self.candidates(videos["clips"]))
         scores = F.logsigmoid(self.logits(queries["query"], content, location))
         return self.cells.as_spans(scores, self.config.longest)

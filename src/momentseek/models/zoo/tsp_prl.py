@@ -223,7 +223,7 @@ class TspPrl(CorpusModel):
         return {"clips": self.clips(clips) * clips.mask[..., None], "mask": clips.mask}
 
     def observe(self, clips: Tensor, window: Tensor) -> Tensor:
-        """(n, seen · unit): clips at even places of windows (n, 2), whole clips and both included, side by side."""
+        """(n, seen · unit): evenly spaced clips of windows (n, 2; first and last clip, both included), side by side."""
         length = window[:, 1] - window[:, 0] + 1
         index = window[:, :1] + self.places[length.clamp(max=self.config.max_clips)]
         return clips.gather(1, index[..., None].expand(-1, -1, clips.shape[2])).flatten(1)

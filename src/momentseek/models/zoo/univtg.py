@@ -67,7 +67,7 @@ class UniVtgConfig(HighlightConfig):
     """Weight of clips outside of moments."""
     temperature: float = 0.07
     batch_contrast: bool = False
-    """Contrast the positive clip also with clips at its place in the batch's other videos, as in the public code."""
+    """Contrast the positive clip also with those at its position in the batch's other videos, as in public code."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

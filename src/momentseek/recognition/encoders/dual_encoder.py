@@ -51,7 +51,7 @@ class EncoderTower:
         """Return unit rows for a batch; values that the graph does not use are ignored."""
         missing = sorted(set(self._inputs) - set(values))
         if missing:
-            raise MomentseekError(f"{self._path}: asks for {', '.join(missing)}, which we do not have; export it again")
+            raise MomentseekError(f"{self._path}: has unknown inputs ({', '.join(missing)}); export it again")
         given = {name: values[name].astype(INPUT_TYPES[takes.type]) for name, takes in self._inputs.items()}
         (found,) = run_graph(self._session, [self._output], given, self._path)
         rows = np.asarray(found, np.float32)

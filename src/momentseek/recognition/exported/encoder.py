@@ -120,7 +120,7 @@ class TrainedEncoder:
             return
         if encoder is None:
             raise MomentseekError(
-                f"the model reads what is said by {self.about.subtitle.spec!r}, which is not here; "
+                f"the model reads what is said by {self.about.subtitle.spec!r}, which is not installed; "
                 "get it with: momentseek models get"
             )
         self._same(self.about.subtitle, encoder)

@@ -177,7 +177,7 @@ class YamnetProcess(JobProcess):
     """YAMNet in a separate process, for one file at a time; close it, or use ``with``."""
 
     def __init__(self, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
-        words = JobWords("the sound detector yamnet", "its sound", "cannot be heard")
+        words = JobWords("the sound detector yamnet", "its sound", "cannot be processed")
         worker = "momentseek.recognition.sounds.worker"
         super().__init__(worker, [str(threads)], words, threads=threads, timeout=timeout)
 

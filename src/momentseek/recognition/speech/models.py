@@ -44,7 +44,7 @@ WHOLE_MODEL = "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9"
 class Transcriber(Protocol):
     """Recognises words in samples at 16,000 per second."""
 
-    def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
+    def speech_spans(self, samples: Samples) -> list[tuple[float, float]]:
         """Return start and end in seconds of each span of speech."""
         ...
 
@@ -148,7 +148,7 @@ class Whisper:
             str(folder), device="cpu", compute_type="int8", cpu_threads=threads, local_files_only=True
         )
 
-    def has_speech(self, samples: Samples) -> list[tuple[float, float]]:
+    def speech_spans(self, samples: Samples) -> list[tuple[float, float]]:
         """Return start and end in seconds of each span of speech."""
         return find_speech(samples)
 

@@ -48,13 +48,13 @@ def transcribe_file(
         held, skip = np.concatenate([held, block[skip:]]), 0
         if len(held) < PART_SECONDS * SAMPLE_RATE:
             continue
-        stretches = transcriber.has_speech(held)
+        stretches = transcriber.speech_spans(held)
         cut = _cut_between(stretches, len(held) / SAMPLE_RATE)
         part = _hear(transcriber, held, [s for s in stretches if s[1] <= cut], at, round(cut * SAMPLE_RATE), language)
         language = part.language or language
         at, held = at + round(cut * SAMPLE_RATE), held[round(cut * SAMPLE_RATE) :]
         yield part
-    yield _hear(transcriber, held, transcriber.has_speech(held) if len(held) else [], at, len(held), language)
+    yield _hear(transcriber, held, transcriber.speech_spans(held) if len(held) else [], at, len(held), language)
 
 
 def _blocks(pieces: Iterator[Samples], size: int) -> Iterator[Samples]:
@@ -154,7 +154,7 @@ class TranscriberProcess(JobProcess):
     """A transcriber in a separate process, for one file at a time; close it, or use ``with``."""
 
     def __init__(self, spec: str, threads: int = 1, timeout: float = TIMEOUT_SECONDS) -> None:
-        words = JobWords(f"the transcriber {spec}", "its sound", "cannot be heard")
+        words = JobWords(f"the transcriber {spec}", "its sound", "cannot be processed")
         worker = "momentseek.recognition.speech.worker"
         super().__init__(worker, [spec, str(threads)], words, threads=threads, timeout=timeout)
 

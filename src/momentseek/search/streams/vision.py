@@ -317,7 +317,7 @@ class ClipSearch(VisionSearch):
         return self.query.vector[None]
 
     def scan_depth(self, depth: int) -> int:
-        """More videos if something is to be avoided, which is known only clip by clip."""
+        """Number of videos to scan: more if the query avoids something, because that is decided clip by clip."""
         return depth * (4 if self.query.avoid else 1)
 
     def budget(self, page: int) -> SpanBudget:

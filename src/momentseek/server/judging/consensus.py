@@ -177,7 +177,7 @@ def judged_pairs(
 
 
 def annotators_needed(labels: int, kept: bool) -> int:
-    """Number of annotators that a pair still needs, by the number of labels it has.
+    """Number of annotators that a pair still needs, by its number of labels and whether they agree (``kept``).
 
     >>> [annotators_needed(n, False) for n in range(6)], annotators_needed(2, True)
     ([2, 1, 2, 1, 0, 0], 0)

@@ -238,7 +238,7 @@ def test_documented_samples_are_what_comes_out(root, data, tvr_cast):
     chosen = random.Random(2024).sample(source.queries, 30)
     rules = RuleRewriter(tvr_cast)
     ours = [(q.text.strip(), text.strip()) for q, text in zip(chosen, rules.rewrite(chosen, 0), strict=True)]
-    assert documented(root) == ours
+    assert documented(root) == ours[:10]
 
 
 def test_documented_rules_hold(root):

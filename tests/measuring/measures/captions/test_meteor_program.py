@@ -63,7 +63,7 @@ def test_rejects_an_answer_of_another_program(program):
         meteor_statistics([("a", ["b"])])
 
 
-def test_without_java_or_the_package_the_remedy_is_said(monkeypatch, tmp_path):
+def test_without_java_or_the_package_the_message_has_a_remedy(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(meteor_program, "JAR_PACKAGE", "no_such_package")
     with pytest.raises(MomentseekError) as error:

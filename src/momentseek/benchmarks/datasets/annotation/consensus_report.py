@@ -209,8 +209,8 @@ def build_consensus(
     given = read_labels(labels)
     if given.models:
         raise MomentseekError(
-            f"{labels}: has labels of {given.models[0]}, which is no person; a consensus is among people. Take them "
-            "out, and compare the two (`momentseek data calibrate`)"
+            f"{labels}: has labels of {given.models[0]}, which is a model; a consensus is among people. Remove them, "
+            "and compare the two (`momentseek data calibrate`)"
         )
     found = find_consensus(given, incomplete=incomplete, repeats=repeats)
     if not found.complete.any():
