@@ -11,6 +11,7 @@ from momentseek.benchmarks.reproduction.paper_table import parse_table, read_tab
 from momentseek.benchmarks.reproduction.rows import Budget, training_config
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.measures import parse_all
+from momentseek.models.training.presets import configure, preset_table
 
 PAPERS = Path(os.environ.get("MOMENTSEEK_SHARED", Path(__file__).parents[4] / "shared")) / "papers"
 SOURCES = {
@@ -123,6 +124,21 @@ def test_rows_are_what_their_names_say() -> None:
         assert training_config(table, table.rows["tsp_prl"], False, "", Budget()).training.patience is None
     table = read_table("tvr-ranking-5")
     assert training_config(table, table.rows["mee-20"], False, "", Budget()).table()["model"]["hidden"] == 256
+
+
+@pytest.mark.parametrize(
+    "name", ["tvr-3", "tvr-4", "tvr-5", "tvr-7", "tvr-8", "tvr-9", "tvr-ranking-5", "tvr-ranking-6"]
+)
+def test_real_data_choose_checkpoints_by_the_presets_measure(name: str) -> None:
+    table = read_table(name)
+    for row in table.rows.values():
+        if row.model:
+            config = training_config(table, row, False, "", Budget())
+            assert (
+                config.training.measure
+                == configure(preset_table(row.preset or table.preset), row.model).training.measure
+            )
+            assert training_config(table, row, True, "", Budget()).training.measure != config.training.measure
 
 
 def test_tables_that_share_rows_differ_in_columns_only() -> None:
