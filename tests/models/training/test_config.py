@@ -58,6 +58,16 @@ def test_mvmr_chooses_checkpoints_by_all_measures_of_its_table(name: str, cutoff
         assert parse_all([measure]) == parse_all([f"R@{{{cutoffs}}}[IoU>={{0.3,0.5,0.7}}]"])
 
 
+@pytest.mark.parametrize(
+    ("name", "weights"), [("charades", (0.05, 0.05)), ("activitynet", (0.1, 0.1)), ("tacos", (0.1, 0.05))]
+)
+def test_mmn_and_crocs_are_trained_as_their_code_and_paper_say(name: str, weights: tuple[float, float]) -> None:
+    for model, contrast in zip(("mmn", "crocs"), weights, strict=True):
+        config = configure(preset_table(f"mvmr-{name}"), model)
+        assert config.table()["model"]["contrast"] == contrast
+        assert config.training.betas == (0.9, 0.99)
+
+
 def test_the_papers_are_there() -> None:
     papers = {"tvr-xml", "tvr-reloclnet", "tvr-ranking-xml", "tvr-ranking-reloclnet", "tvr-ranking-conquer"}
     assert papers <= set(PAPERS)

@@ -36,7 +36,7 @@ from momentseek.models.features.data import Data
 from momentseek.models.tower_files import DEFAULT_TOWER
 from momentseek.models.training.captions import describe_split, prepare_captions
 from momentseek.models.training.checkpoint import SavedTraining, load_captioner, load_checkpoint
-from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.config import TrainConfig, TrainingSettings
 from momentseek.models.training.folder import find_checkpoint
 from momentseek.models.training.prediction import predict_split
 from momentseek.models.training.presets import configure, preset_table
@@ -244,6 +244,8 @@ def _fingerprint(config: TrainConfig, data: Data, needs: Mapping[str, RowTask]) 
     sections = resolve_config(config).table()
     for name in WITHOUT_EFFECT:
         sections["training"].pop(name)
+    if config.training.betas == TrainingSettings.betas:  # folders keep the names they had without this setting
+        sections["training"].pop("betas")
     for name in ("path", "begin", "first_stage", "lists"):
         sections["data"].pop(name)
     stages = {name: (task.fingerprint, str(task.folder) if task.config is None else "") for name, task in needs.items()}
