@@ -245,7 +245,30 @@ def test_a_given_run_of_another_row_is_refused(table: PaperTable, data: Path, ou
     other = with_row(table, "mmn", settings={"train": "val"})
     refused("has the training split train, not val", other, **(asked | {"finished": {"mmn": [mmn]}}))
     other = with_row(table, "mmn", settings={"power": 1.0})
-    refused("^row mmn: .* has power 0.5, not 1.0; give another run", other, **(asked | {"finished": {"mmn": [mmn]}}))
+    refused("^row mmn: .* has power 0.5, not 1; give another run", other, **(asked | {"finished": {"mmn": [mmn]}}))
+    (first, second) = sorted(
+        sorted((out / "runs").glob("crocs-0-*")), key=lambda run: 'begin = ""' not in (run / "config.toml").read_text()
+    )
+    asked |= {"rows": ["first", "crocs"]}
+    refused("^row first: .* has hard_videos 2, not 0", table, **(asked | {"finished": {"first": [second]}}))
+    refused("^row crocs: .* has hard_videos 0, not 2", table, **(asked | {"finished": {"crocs": [first]}}))
+    soft = with_row(table, "crocs", settings={})
+    refused("^row crocs: .* has begin none, not first", soft, **(asked | {"finished": {"crocs": [first]}}))
+    other = with_row(with_row(table, "crocs", settings={}), "first", model="mmn")
+    refused(
+        "^row crocs: .* has begin crocs, not mmn",
+        other,
+        **(asked | {"rows": ["crocs"], "finished": {"crocs": [second]}}),
+    )
+    refused(
+        "^row mmn-2: is mmn searched in another way; give the run for mmn$",
+        table,
+        **(asked | {"finished": {"mmn-2": [mmn]}}),
+    )
+    refused(
+        "^row chance: is a blind baseline and has no training run", table, **(asked | {"finished": {"chance": [mmn]}})
+    )
+    asked |= {"rows": ["mmn"]}
     films = tmp_path / "films"
     simulate_grounding(films, GroundingSettings(videos=40, video_dim=12, text_dim=8, pool=4, seed=1))
     refused("was trained on other data than", table, **(asked | {"data": films, "finished": {"mmn": [mmn]}}))

@@ -36,7 +36,7 @@ def test_betas_are_a_setting_with_the_usual_default(name: str) -> None:
         used = build_optimiser(nn.Linear(3, 3), TrainingSettings(optimiser=name, **settings))
         assert [group["betas"] for group in used.param_groups] == [betas] * len(used.param_groups)
     for wrong in ((0.9,), (0.9, 1.0), ("a", "b")):
-        with pytest.raises(MomentseekError, match=r"^training: betas are two numbers from 0 to below 1, such as"):
+        with pytest.raises(MomentseekError, match=r"^training: betas are two numbers from 0 to below 1, not"):
             TrainingSettings(betas=wrong)
 
 

@@ -76,7 +76,7 @@ class TableRow:
     begin: str | None = None
     first_stage: str | None = None
     videos: str | None = None
-    """The row whose best ``first`` videos of each query are searched."""
+    """The row whose best ``first`` videos of each query are searched; on simulated data ``videos`` of a used group."""
     first: int | None = None
     hidden: bool = False
     paper: Sequence[float | None] = ()

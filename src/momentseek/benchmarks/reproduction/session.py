@@ -267,6 +267,10 @@ def _given_checkpoints(
     for name in finished:
         if name not in plan.rows:
             raise MomentseekError(f"{plan.name} has no row {name!r}; {did_you_mean(name, plan.rows)}")
+        if of := plan.rows[name].of:
+            raise MomentseekError(f"row {name}: is {of} searched in another way; give the run for {of}")
+        if plan.rows[name].baseline:
+            raise MomentseekError(f"row {name}: is a blind baseline and has no training run; leave it out")
     return {name: [c for path in paths for c in checkpoints(Path(path))] for name, paths in finished.items()}
 
 

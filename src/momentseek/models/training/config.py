@@ -146,9 +146,7 @@ class TrainingSettings:
         below_one(self, "momentum", section="training")
         at_least(self, 0, "lower", section="training")
         if len(self.betas) != 2 or any(not isinstance(b, int | float) or not 0 <= b < 1 for b in self.betas):
-            raise MomentseekError(
-                f"training: betas are two numbers from 0 to below 1, such as [0.9, 0.999], not {self.betas!r}"
-            )
+            raise MomentseekError(f"training: betas are two numbers from 0 to below 1, not {self.betas!r}")
         if any(not isinstance(m, int | float) or m <= 0 for m in self.milestones):
             raise MomentseekError(f"training: milestones are epochs above 0, such as [8, 13], not {self.milestones!r}")
         if not 0 <= self.warmup < 1:
