@@ -83,6 +83,22 @@ EVALUATORS = {
 }
 
 
+def test_figures_that_only_the_text_prints_are_there() -> None:
+    films, clips = read_table("debiased-fig-11-activitynet").rows, read_table("debiased-fig-11").rows
+    assert [films[name].paper for name in ("bias-based", "predict-all")] == [[13.6, 0.1], [13.8, 0.0]]
+    assert clips["predict-all"].paper == [0.0, 0.0]
+    assert not clips["bias-based"].paper
+    seconds = {row.name: row.seconds for row in read_table("tvr-3").rows.values() if row.seconds}
+    assert seconds == {"mee-mcn-tef": 66.8, "mee-cal-tef": 161.5, "mee-excl-tef": 1307.2, "xml-tef": 25.5}
+
+
+def test_sources_of_figures_are_those_of_rows_that_have_figures() -> None:
+    table = read_table("qvhighlights")
+    for name, row in (("Moment-DETR", "moment_detr"), ("QD-DETR", "qd_detr"), ("UniVTG", "univtg")):
+        assert (name in table.source) == bool(table.rows[row].paper)
+    assert list(table.rows["qd_detr"].paper[:3]) == [62.4, 44.98, 39.86], "with video alone, as our preset"
+
+
 @pytest.mark.parametrize("name", table_names())
 def test_every_table_is_measured_as_its_paper_measures(name: str) -> None:
     paper = next(key for key in EVALUATORS if name.startswith(key))

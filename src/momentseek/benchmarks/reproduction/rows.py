@@ -86,16 +86,13 @@ def row_tasks(
     for row in rows:
         if row.baseline:
             continue
-        given = finished.get(row.name)
-        count = len(given) if given else min([budget.seeds, *(len(found[need]) for need in row.needs)])
-        if given:
+        if given := finished.get(row.name):
             check_given(table, row, given, training_config(table, row, data.simulated, data.location, budget), data)
-        found[row.name] = [
-            RowTask(row, seed, given[seed], "given")
-            if given
-            else _task(table, row, data, out, budget, seed, {need: found[need][seed] for need in row.needs})
-            for seed in range(count)
-        ]
+            found[row.name] = [RowTask(row, seed, run, "given") for seed, run in enumerate(given)]
+            continue
+        count = min([budget.seeds, *(len(found[need]) for need in row.needs)])
+        needs = [{need: found[need][seed] for need in row.needs} for seed in range(count)]
+        found[row.name] = [_task(table, row, data, out, budget, seed, needs[seed]) for seed in range(count)]
     return found
 
 
@@ -183,9 +180,8 @@ def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]])
             rows[row.label] = found
     shared = [d for d in next(iter(rows.values()), []) if len(rows) > 1 and all(d in r for r in rows.values())]
     parts = [f"all rows: {', '.join(shared)}"] if shared else []
-    for label, found in rows.items():
-        own = [d for d in found if d not in shared]
-        parts += [f"{label}: {', '.join(own)}"] if own else []
+    own = {label: [d for d in found if d not in shared] for label, found in rows.items()}
+    parts += [f"{label}: {', '.join(found)}" for label, found in own.items() if found]
     parts += [f"{', '.join(labels)}: {depth}" for depth, labels in searched.items()]
     parts += [f"{', '.join(unknown)}: the paper prints no settings"] if unknown else []
     return "; ".join(parts)
@@ -218,15 +214,13 @@ def _row_marks(table: PaperTable, row: TableRow, config: TrainConfig, saved: Sav
     yield "the training split", saved.config.data.train, config.data.train
     found, wanted = saved.config.table(), config.table()
     written = {name: None for other in table.rows.values() if other.model == row.model for name in other.settings}
-    placed = apply_settings({"model": {"name": row.model}}, written)
     for section in ("model", "training") if not saved.imported else ("model",):
-        for name in placed.get(section, {}):
+        for name in apply_settings({"model": {"name": row.model}}, written).get(section, {}):
             if name in wanted[section] and name not in (*NOT_COMPARED, "lr", "measure"):
                 yield name, found[section].get(name), wanted[section][name]
-    for stage in ("begin", "first_stage"):
+    stages = ("begin", "first_stage") if table.task == "VCMR" else ("begin",)  # only a corpus needs a first stage
+    for stage in stages if not saved.imported else ():
         source, needed = getattr(saved.config.data, stage) or "", getattr(row, stage) or ""
-        if saved.imported or (stage == "first_stage" and table.task != "VCMR"):  # only a corpus needs a first stage
-            continue
         if not source or not needed:
             yield stage, source, needed
         elif is_checkpoint(Path(source)):
@@ -296,8 +290,8 @@ def baseline_scores(table: PaperTable, row: TableRow, seed: int, train: str, dat
 
     def predict(split: str, depth: int) -> Run:
         asked = data.split(split)
-        corpus = tuple(asked.corpus) if table.task == "VCMR" and asked.truth.pools is None else ()
-        settings = BaselineSettings(seed=seed, top=depth, corpus={v: asked.durations[v] for v in corpus})
+        corpus = {v: asked.durations[v] for v in asked.corpus if table.task != "SVMR" and asked.truth.pools is None}
+        settings = BaselineSettings(seed=seed, top=depth, corpus=corpus, distinct=table.task == "VR")
         return BASELINES[name].predict(data.split(train).timed_truth, asked.timed_truth, settings)
 
     return _column_values(table, data, out, predict, [name, seed, train, data.fingerprint_of([train]), "corpus"])

@@ -73,7 +73,7 @@ class TrainingSettings:
     """``adamw``, ``bert_adam`` (Adam without bias correction, as in XML's public code) or ``sgd``."""
     momentum: float = 0.9
     """Momentum of ``sgd``."""
-    betas: tuple[float, ...] = (0.9, 0.999)
+    betas: tuple[float, float] = (0.9, 0.999)
     """Decay of the running means of gradients and of their squares, for ``adamw`` and ``bert_adam``."""
     lr: float = 1e-4
     """Learning rate."""
@@ -141,10 +141,9 @@ class TrainingSettings:
         at_least(self, 1, "batch", "pairs_per_video", "list_queries", "alike", "prefetch", section="training")
         at_least(self, 1, "steps", "validate_every", "patience", "threads", section="training")
         at_least(self, 0, "lr", "weight_decay", "clip", "cache_mb", "seed", "sharpness", section="training")
-        at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", section="training")
+        at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", "lower", section="training")
         above_nothing(self, "epochs", "minutes", "validations", "save_minutes", section="training")
         below_one(self, "momentum", section="training")
-        at_least(self, 0, "lower", section="training")
         if len(self.betas) != 2 or any(not isinstance(b, int | float) or not 0 <= b < 1 for b in self.betas):
             raise MomentseekError(f"training: betas are two numbers from 0 to below 1, not {self.betas!r}")
         if any(not isinstance(m, int | float) or m <= 0 for m in self.milestones):

@@ -70,8 +70,7 @@ def build_optimiser(model: nn.Module, training: TrainingSettings) -> torch.optim
     groups = [g for g in groups if g["params"]]
     if training.optimiser == "sgd":
         return torch.optim.SGD(groups, training.lr, training.momentum)
-    first, second = training.betas
-    return (BertAdam if training.optimiser == "bert_adam" else torch.optim.AdamW)(groups, training.lr, (first, second))
+    return (BertAdam if training.optimiser == "bert_adam" else torch.optim.AdamW)(groups, training.lr, training.betas)
 
 
 def set_rates(used: torch.optim.Optimizer, rate: float, phase: Phase) -> None:
