@@ -35,6 +35,8 @@ class BaselineSettings:
     top: int = DEFAULT_TOP
     corpus: Mapping[str, float] = field(default_factory=dict)
     """Videos and their seconds; if given, each prediction is in a random one of them (TVR, Table 3)."""
+    distinct: bool = False
+    """Whether no video of the corpus is drawn twice for a query, as in a ranking of videos (TVR, Table 9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,9 @@ class Baseline:
 
     def _predict_anywhere(self, train: Judgements | None, test: Judgements, settings: BaselineSettings) -> Run:
         """Return ``top`` predictions per query, each the baseline's first one in a random video of the corpus."""
-        names, seconds, top = tuple(settings.corpus), settings.corpus, settings.top
-        drawn = np.random.default_rng(settings.seed).integers(len(names), size=len(test) * top)
+        names, seconds, rng = tuple(settings.corpus), settings.corpus, np.random.default_rng(settings.seed)
+        top = min(settings.top, len(names)) if settings.distinct else settings.top
+        drawn = np.concatenate([rng.choice(len(names), top, replace=not settings.distinct) for _ in range(len(test))])
         videos = [names[i] for i in drawn]
         ends = [seconds[video] for video in videos]
         asked = Judgements.from_groups(

@@ -71,10 +71,14 @@ def test_it_is_read_again_and_a_given_run_is_checked(result: TableResult, table:
     assert again is not None
     assert again.as_json() == result.as_json()
     (data,) = (out / "data").iterdir()
-    run = next(iter(sorted((out / "runs").iterdir())))
+    (part, _, run, _) = sorted(
+        (out / "runs").iterdir(), key=lambda run: 'columns = ""' in (run / "config.toml").read_text()
+    )
     taken = reproduce_table(table, data=data, out=out, rows=["both"], finished={"both": [run]})
     assert taken is not None
     assert len(taken.rows[0].cells[0].seeds) == 1
+    with pytest.raises(MomentseekError, match=r"^row both: .* has columns 0:8, not none; give another run"):
+        reproduce_table(table, data=data, out=out, finished={"both": [part]})
     wrong = replace(table, rows={"both": replace(table.rows["both"], settings={"data.train": "tvc_val"})})
     with pytest.raises(MomentseekError, match="has the training split tvc_train, not tvc_val"):
         reproduce_table(wrong, data=data, out=out, finished={"both": [run]})

@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from momentseek.benchmarks.reproduction.paper_table import parse_table, read_table, table_names
-from momentseek.benchmarks.reproduction.rows import Budget, training_config
+from momentseek.benchmarks.reproduction.paper_table import TableRow, parse_table, read_table, table_names
+from momentseek.benchmarks.reproduction.rows import Budget, check_given, paper_differences, row_tasks, training_config
 from momentseek.core.errors import MomentseekError
 from momentseek.measuring.measures import parse_all
+from momentseek.models.training.config import TrainConfig
+from momentseek.models.training.presets import configure, preset_table
 
 PAPERS = Path(os.environ.get("MOMENTSEEK_SHARED", Path(__file__).parents[4] / "shared")) / "papers"
 SOURCES = {
@@ -79,6 +83,22 @@ EVALUATORS = {
 }
 
 
+def test_figures_that_only_the_text_prints_are_there() -> None:
+    films, clips = read_table("debiased-fig-11-activitynet").rows, read_table("debiased-fig-11").rows
+    assert [films[name].paper for name in ("bias-based", "predict-all")] == [[13.6, 0.1], [13.8, 0.0]]
+    assert clips["predict-all"].paper == [0.0, 0.0]
+    assert not clips["bias-based"].paper
+    seconds = {row.name: row.seconds for row in read_table("tvr-3").rows.values() if row.seconds}
+    assert seconds == {"mee-mcn-tef": 66.8, "mee-cal-tef": 161.5, "mee-excl-tef": 1307.2, "xml-tef": 25.5}
+
+
+def test_sources_of_figures_are_those_of_rows_that_have_figures() -> None:
+    table = read_table("qvhighlights")
+    for name, row in (("Moment-DETR", "moment_detr"), ("QD-DETR", "qd_detr"), ("UniVTG", "univtg")):
+        assert (name in table.source) == bool(table.rows[row].paper)
+    assert list(table.rows["qd_detr"].paper[:3]) == [62.4, 44.98, 39.86], "with video alone, as our preset"
+
+
 @pytest.mark.parametrize("name", table_names())
 def test_every_table_is_measured_as_its_paper_measures(name: str) -> None:
     paper = next(key for key in EVALUATORS if name.startswith(key))
@@ -97,6 +117,46 @@ def test_no_two_rows_of_a_table_are_one_training(name: str, simulated: bool) -> 
         what = repr((config, row.baseline, row.needs, row.first))
         assert what not in seen, f"{row.name} is {seen.get(what)} under another name"
         seen[what] = row.name
+
+
+@pytest.mark.parametrize("name", table_names())
+@pytest.mark.parametrize("simulated", [True, False])
+def test_no_row_takes_the_run_of_another(name: str, simulated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = read_table(name)
+    shown = [row for row in table.rows.values() if row.model and not row.hidden]
+    data: Any = SimpleNamespace(fingerprint_of=lambda _: "data")
+
+    def trained(row: TableRow) -> TrainConfig:
+        config = training_config(table, row, simulated, "", Budget())
+        return replace(config, data=replace(config.data, begin=row.begin, first_stage=row.first_stage))
+
+    for given in shown:
+        saved = SimpleNamespace(config=trained(given), imported=False, fingerprint="data")
+        monkeypatch.setattr("momentseek.benchmarks.reproduction.rows._saved_run", lambda *_, saved=saved: saved)
+        for row in shown:
+            run = Path("run")
+            if row is given:
+                check_given(table, row, [run], trained(row), data)
+            elif row.model == given.model:
+                with pytest.raises(MomentseekError, match=rf"^row {row.name}: run has .*, not .*; give another run$"):
+                    check_given(table, row, [run], trained(row), data)
+
+
+def test_rows_searched_after_another_model_search_as_many_videos_as_the_others() -> None:
+    table = read_table("tvr-3")
+    depths = {row.name: row.first for row in table.rows.values() if row.of}
+    assert set(depths.values()) == {100}
+    data: Any = SimpleNamespace(simulated=True, location="", fingerprint_of=lambda _: "data")
+    tasks = row_tasks(table, list(table.rows.values()), data, Path("out"), Budget(seeds=1), {})
+    assert {tasks[name][0].row.first for name in depths} == {20}
+    config = tasks["mee-excl"][0].config
+    assert config is not None
+    assert config.model_config.videos == 20
+    assert "MEE + MCN, MEE + MCN (TEF), MEE + CAL, MEE + CAL (TEF): videos 20 (100)" in paper_differences(table, tasks)
+    data.simulated = False
+    tasks = row_tasks(table, list(table.rows.values()), data, Path("out"), Budget(seeds=1), {})
+    assert {tasks[name][0].row.first for name in depths} == {100}
+    assert paper_differences(table, tasks) == ""
 
 
 def test_rows_are_what_their_names_say() -> None:
@@ -123,6 +183,21 @@ def test_rows_are_what_their_names_say() -> None:
         assert training_config(table, table.rows["tsp_prl"], False, "", Budget()).training.patience is None
     table = read_table("tvr-ranking-5")
     assert training_config(table, table.rows["mee-20"], False, "", Budget()).table()["model"]["hidden"] == 256
+
+
+@pytest.mark.parametrize(
+    "name", ["tvr-3", "tvr-4", "tvr-5", "tvr-7", "tvr-8", "tvr-9", "tvr-ranking-5", "tvr-ranking-6"]
+)
+def test_real_data_choose_checkpoints_by_the_presets_measure(name: str) -> None:
+    table = read_table(name)
+    for row in table.rows.values():
+        if row.model:
+            config = training_config(table, row, False, "", Budget())
+            assert (
+                config.training.measure
+                == configure(preset_table(row.preset or table.preset), row.model).training.measure
+            )
+            assert training_config(table, row, True, "", Budget()).training.measure != config.training.measure
 
 
 def test_tables_that_share_rows_differ_in_columns_only() -> None:

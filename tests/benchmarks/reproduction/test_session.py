@@ -95,7 +95,9 @@ def test_rows_are_trained_measured_and_shown_next_to_the_paper(result: TableResu
     assert result.rows[1].cells[0].paper == 17.38
     assert result.rows[1].cells[1].paper is None
     assert [len(row.cells[0].seeds) for row in result.rows] == [2, 2, 2, 5]
-    assert "SIMULATED DATA (simulated films, seed 0, bias 0.9), mean ± sd over 2 seeds" in result.caption
+    assert (
+        "SIMULATED DATA (simulated films, seed 0, bias 0.9), mean ± sd over 2 seeds (blind rows: 5)" in result.caption
+    )
     runs = sorted((out / "runs").glob("mmn-*"))
     assert [run.name[:6] for run in runs] == ["mmn-0-", "mmn-1-"]
     means = [
@@ -245,10 +247,71 @@ def test_a_given_run_of_another_row_is_refused(table: PaperTable, data: Path, ou
     other = with_row(table, "mmn", settings={"train": "val"})
     refused("has the training split train, not val", other, **(asked | {"finished": {"mmn": [mmn]}}))
     other = with_row(table, "mmn", settings={"power": 1.0})
-    refused("^row mmn: .* has power 0.5, not 1.0; give another run", other, **(asked | {"finished": {"mmn": [mmn]}}))
+    refused("^row mmn: .* has power 0.5, not 1; give another run", other, **(asked | {"finished": {"mmn": [mmn]}}))
+    (first, second) = sorted(
+        sorted((out / "runs").glob("crocs-0-*")), key=lambda run: 'begin = ""' not in (run / "config.toml").read_text()
+    )
+    asked |= {"rows": ["first", "crocs"]}
+    refused("^row first: .* has hard_videos 2, not 0", table, **(asked | {"finished": {"first": [second]}}))
+    refused("^row crocs: .* has hard_videos 0, not 2", table, **(asked | {"finished": {"crocs": [first]}}))
+    soft = with_row(table, "crocs", settings={})
+    refused("^row crocs: .* has begin none, not first", soft, **(asked | {"finished": {"crocs": [first]}}))
+    other = with_row(with_row(table, "crocs", settings={}), "first", model="mmn")
+    refused(
+        "^row crocs: .* has begin crocs, not mmn",
+        other,
+        **(asked | {"rows": ["crocs"], "finished": {"crocs": [second]}}),
+    )
+    refused(
+        "^row mmn-2: is mmn searched in another way; give the run for mmn$",
+        table,
+        **(asked | {"finished": {"mmn-2": [mmn]}}),
+    )
+    refused(
+        "^row chance: is a blind baseline and has no training run", table, **(asked | {"finished": {"chance": [mmn]}})
+    )
+    asked |= {"rows": ["mmn"]}
     films = tmp_path / "films"
     simulate_grounding(films, GroundingSettings(videos=40, video_dim=12, text_dim=8, pool=4, seed=1))
     refused("was trained on other data than", table, **(asked | {"data": films, "finished": {"mmn": [mmn]}}))
+
+
+def test_caption_counts_the_seeds_of_every_kind_of_row(result: TableResult) -> None:
+    def over(*names: str) -> str:
+        rows = tuple(row for row in result.rows if row.name in names)
+        return replace(result, rows=rows, simulated=False).caption.split("Ours: ")[1].split(". ")[0]
+
+    one = replace(result.rows[0], cells=tuple(replace(c, seeds=c.seeds[:1]) for c in result.rows[0].cells))
+    assert over("mmn").endswith("bias 0.9, mean ± sd over 2 seeds")
+    assert over("chance").endswith("bias 0.9, mean ± sd over 5 seeds")
+    mixed = replace(result, rows=(one, *result.rows[1:]))
+    assert "mean ± sd over 1 to 2 seeds (blind rows: 5)" in mixed.caption
+    assert "one seed (blind rows: 5)" in replace(result, rows=(one, result.rows[-1])).caption
+
+
+def test_the_papers_search_times_are_next_to_ours(result: TableResult) -> None:
+    timed = replace(
+        result, table=replace(result.table, run_time=True), rows=(replace(result.rows[0], paper_seconds=25.5),)
+    )
+    assert as_table(timed).header[-2:] == ["search, seconds, paper", "search, seconds, ours"]
+    assert as_table(timed).rows[0][-2] == "25.5"
+    assert timed.as_json()["rows"][0]["paper_seconds"] == 25.5
+
+
+def test_chance_ranks_each_video_of_a_corpus_once(tmp_path: Path) -> None:
+    sections = {
+        "task": "VR",
+        "protocol": "tvr",
+        "settings": {"train": "tvr_train"},
+        "simulation": {"like": "tvr", "videos": 40, "queries": 40, "video_dim": 8, "text_dim": 8},
+        "columns": [{"label": f"R@{k}", "split": "tvr_val", "measure": f"R@{k}[task=VR]"} for k in (1, 100)],
+        "rows": {"chance": {"baseline": "chance"}},
+    }
+    found = reproduce_table(parse_table(sections, "videos"), out=tmp_path)
+    assert found is not None
+    first, all_videos = found.rows[0].cells
+    assert len(first.seeds) == 5
+    assert first.ours.mean < 1 == all_videos.ours.mean
 
 
 def test_intervals_are_drawn_by_video(result: TableResult) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from momentseek.core.config import read_toml
 from momentseek.core.errors import MomentseekError
+from momentseek.measuring.measures import PROTOCOLS, parse, parse_all
 from momentseek.models.registry import MODELS
 from momentseek.models.training.config import TrainConfig
 from momentseek.models.training.presets import configure, preset_names, preset_table
@@ -39,6 +40,32 @@ def test_models_of_windows_are_trained_as_their_code_does() -> None:
         assert (training.warmup * training.epochs, training.milestones) == (10 if milestones else 0, milestones)
         assert (model.encoder_layers, model.hidden, model.feedforward, model.heads) == (layers, hidden, 1024, 8)
         assert (model.input_dropout, model.max_clips, model.streams) == (0.5, 75, (2304, 512))
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet", "conquer"])
+def test_tvr_ranking_chooses_checkpoints_by_the_evaluator_of_its_tables(name: str) -> None:
+    measure = configure(preset_table(f"tvr-ranking-{name}"), None).training.measure
+    assert measure == "NDCG@20[IoU>0.5,gain=exp2,zeros=absorb]"
+    assert parse(measure) == parse("NDCG@20[IoU>=0.5]", PROTOCOLS["tvr-ranking"].options)
+
+
+@pytest.mark.parametrize(
+    ("name", "cutoffs"), [("charades", "1,5,20,50"), ("activitynet", "1,5,20,50"), ("tacos", "1,5,20")]
+)
+def test_mvmr_chooses_checkpoints_by_all_measures_of_its_table(name: str, cutoffs: str) -> None:
+    for model in ("mmn", "crocs"):
+        measure = configure(preset_table(f"mvmr-{name}"), model).training.measure
+        assert parse_all([measure]) == parse_all([f"R@{{{cutoffs}}}[IoU>={{0.3,0.5,0.7}}]"])
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"), [("charades", (0.05, 0.05)), ("activitynet", (0.1, 0.1)), ("tacos", (0.1, 0.05))]
+)
+def test_mmn_and_crocs_are_trained_as_their_code_and_paper_say(name: str, weights: tuple[float, float]) -> None:
+    for model, contrast in zip(("mmn", "crocs"), weights, strict=True):
+        config = configure(preset_table(f"mvmr-{name}"), model)
+        assert config.table()["model"]["contrast"] == contrast
+        assert config.training.betas == (0.9, 0.99)
 
 
 def test_the_papers_are_there() -> None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import nn
 
+from momentseek.core.errors import MomentseekError
 from momentseek.models.training.config import TrainingSettings
 from momentseek.models.training.optimisers import (
     BertAdam,
@@ -27,6 +28,16 @@ def test_bert_adam_is_its_formula() -> None:
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         x = x - 0.1 * (m / (np.sqrt(v) + 1e-6) + 0.01 * x)
     np.testing.assert_allclose(p.detach().numpy(), x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["adamw", "bert_adam"])
+def test_betas_are_a_setting_with_the_usual_default(name: str) -> None:
+    for settings, betas in (({}, (0.9, 0.999)), ({"betas": (0.9, 0.99)}, (0.9, 0.99))):
+        used = build_optimiser(nn.Linear(3, 3), TrainingSettings(optimiser=name, **settings))
+        assert [group["betas"] for group in used.param_groups] == [betas] * len(used.param_groups)
+    for wrong in ((0.9,), (0.9, 1.0), ("a", "b")):
+        with pytest.raises(MomentseekError, match=r"^training: betas are two numbers from 0 to below 1, not"):
+            TrainingSettings(betas=wrong)
 
 
 @pytest.mark.parametrize("name", ["adamw", "bert_adam"])

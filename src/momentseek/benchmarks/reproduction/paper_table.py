@@ -76,10 +76,12 @@ class TableRow:
     begin: str | None = None
     first_stage: str | None = None
     videos: str | None = None
-    """The row whose best ``first`` videos of each query are searched."""
+    """The row whose best ``first`` videos of each query are searched; on simulated data ``videos`` of a used group."""
     first: int | None = None
     hidden: bool = False
     paper: Sequence[float | None] = ()
+    seconds: float | None = None
+    """The paper's search time, if it prints one."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -107,7 +109,7 @@ class PaperTable:
     task: str = "SVMR"
     percent: bool = False
     run_time: bool = False
-    """Whether the paper prints run times; if so, ours are shown."""
+    """Whether the paper prints search times; if so, ours are shown next to them."""
     remarks: str = ""
     """What a reader must know to compare our column with the paper's."""
     preset: str = ""

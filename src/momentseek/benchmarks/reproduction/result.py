@@ -61,10 +61,9 @@ class ResultRow:
     best_steps: tuple[int, ...] = ()
     """The step with the best validation, seed by seed; empty if nothing was trained."""
     steps: int = 0
-    minutes: float = 0.0
-    """Training time per seed, in minutes of wall-clock time."""
     search_seconds: float | None = None
     """Search time for all queries of the first column's split, in seconds, mean over seeds; None if unknown."""
+    paper_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,11 @@ class TableResult:
     @property
     def caption(self) -> str:
         """What the figures are, and whether they are from real data or a simulation."""
-        seeds = {len(row.cells[0].seeds) for row in self.rows if row.cells and row.best_steps}
-        over = f"mean ± sd over {max(seeds)} seeds" if seeds and max(seeds) > 1 else "one seed"
+        baselines = {row.name for row in self.table.rows.values() if row.baseline}
+        counts = [{len(r.cells[0].seeds) for r in self.rows if (r.name in baselines) is yes} for yes in (True, False)]
+        blind, trained = (" to ".join(map(str, sorted({min(c), max(c)}))) if c else "" for c in counts)
+        over = "one seed" if (trained or blind) == "1" else f"mean ± sd over {trained or blind} seeds"
+        over += f" (blind rows: {blind})" if trained and blind not in ("", trained) else ""
         what = (
             f"Ours: SIMULATED DATA ({self.data}), {over}; these figures do not describe real videos and must not be "
             "compared with the paper's digits."
@@ -112,7 +114,7 @@ class TableResult:
                 "label": row.label,
                 "steps": row.steps or None,
                 "best_steps": row.best_steps,
-                **({"search_seconds": row.search_seconds} if self.table.run_time else {}),
+                **({n: getattr(row, n) for n in ("search_seconds", "paper_seconds") if self.table.run_time}),
                 "cells": [
                     {
                         "column": column,
@@ -256,7 +258,7 @@ def as_table(result: TableResult) -> Table:
     header += [f"{result.columns[0]}, 95 % over videos", *(["best after, of steps"] if trained else [])]
     digits = 1 if result.table.percent else 3
     timed = result.table.run_time and any(row.search_seconds is not None for row in result.rows)
-    header += ["search, seconds"] if timed else []
+    header += ["search, seconds, paper", "search, seconds, ours"] if timed else []
     rows = []
     for row in result.rows:
         line: list[str | Cell] = [row.label]
@@ -270,7 +272,7 @@ def as_table(result: TableResult) -> Table:
         if trained:
             best = ", ".join(f"{step:,}" for step in row.best_steps)
             line.append(f"{best} of {row.steps:,}" if best else NO_VALUE)
-        line += [decimals(row.search_seconds, 1)] if timed else []
+        line += [decimals(row.paper_seconds, 1), decimals(row.search_seconds, 1)] if timed else []
         rows.append(line)
     return Table(header, rows)
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ from momentseek.models.features.data import Data
 from momentseek.models.tower_files import DEFAULT_TOWER
 from momentseek.models.training.captions import describe_split, prepare_captions
 from momentseek.models.training.checkpoint import SavedTraining, load_captioner, load_checkpoint
-from momentseek.models.training.config import TrainConfig
-from momentseek.models.training.folder import find_checkpoint
+from momentseek.models.training.config import TrainConfig, TrainingSettings, apply_settings
+from momentseek.models.training.folder import find_checkpoint, is_checkpoint
 from momentseek.models.training.prediction import predict_split
 from momentseek.models.training.presets import configure, preset_table
 from momentseek.models.training.setup import check_training, resolve_config, used_splits
@@ -86,16 +86,13 @@ def row_tasks(
     for row in rows:
         if row.baseline:
             continue
-        given = finished.get(row.name)
-        count = len(given) if given else min([budget.seeds, *(len(found[need]) for need in row.needs)])
-        if given:
+        if given := finished.get(row.name):
             check_given(table, row, given, training_config(table, row, data.simulated, data.location, budget), data)
-        found[row.name] = [
-            RowTask(row, seed, given[seed], "given")
-            if given
-            else _task(table, row, data, out, budget, seed, {need: found[need][seed] for need in row.needs})
-            for seed in range(count)
-        ]
+            found[row.name] = [RowTask(row, seed, run, "given") for seed, run in enumerate(given)]
+            continue
+        count = min([budget.seeds, *(len(found[need]) for need in row.needs)])
+        needs = [{need: found[need][seed] for need in row.needs} for seed in range(count)]
+        found[row.name] = [_task(table, row, data, out, budget, seed, needs[seed]) for seed in range(count)]
     return found
 
 
@@ -139,17 +136,8 @@ def training_config(table: PaperTable, row: TableRow, simulated: bool, path: str
     return replace(config, data=replace(config.data, path=path))
 
 
-NOT_COMPARED = (
-    *WITHOUT_EFFECT,
-    "name",
-    "seed",
-    "report",
-    "validate_every",
-    "validations",
-    "minutes",
-    "steps",
-    "epochs",
-)
+LENGTHS = ("validate_every", "validations", "minutes", "steps", "epochs")
+NOT_COMPARED = (*WITHOUT_EFFECT, *LENGTHS, "name", "seed", "report")
 """Settings that do not count as a difference from a paper, or are reported in another way."""
 
 
@@ -176,9 +164,12 @@ def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]])
     """Describe every setting of the rows that is not the paper's, with the paper's in brackets; empty if none."""
     rows: dict[str, list[str]] = {}
     unknown: list[str] = []
+    searched: dict[str, list[str]] = {}
     for trained in tasks.values():
         row = trained[0].row
         if row.of:
+            if row.first != (printed := table.rows[row.name].first):
+                searched.setdefault(f"videos {row.first} ({printed})", []).append(row.label)
             continue
         if not (row.preset or table.preset):
             unknown.append(row.label)
@@ -189,9 +180,9 @@ def paper_differences(table: PaperTable, tasks: Mapping[str, Sequence[RowTask]])
             rows[row.label] = found
     shared = [d for d in next(iter(rows.values()), []) if len(rows) > 1 and all(d in r for r in rows.values())]
     parts = [f"all rows: {', '.join(shared)}"] if shared else []
-    for label, found in rows.items():
-        own = [d for d in found if d not in shared]
-        parts += [f"{label}: {', '.join(own)}"] if own else []
+    own = {label: [d for d in found if d not in shared] for label, found in rows.items()}
+    parts += [f"{label}: {', '.join(found)}" for label, found in own.items() if found]
+    parts += [f"{', '.join(labels)}: {depth}" for depth, labels in searched.items()]
     parts += [f"{', '.join(unknown)}: the paper prints no settings"] if unknown else []
     return "; ".join(parts)
 
@@ -201,35 +192,48 @@ def _saved_run(table: PaperTable, run: Path) -> SavedTraining:
 
 
 def check_given(table: PaperTable, row: TableRow, runs: Sequence[Path], config: TrainConfig, data: Data) -> None:
-    """Raise an error for finished training runs with another model, own settings, data or split than the row.
+    """Raise an error for finished training runs of another model, row, split or data.
 
-    A row's own settings are those of the network that distinguish it from other rows, such as ``modalities``. Other
-    settings may differ; the caption says which are not the paper's.
+    Compared are the settings that any row of this model writes, such as ``modalities``. Other settings may differ; the
+    caption says which are not the paper's.
     """
-    settings = config.table()["model"]
-    own = [name for name, value in row.settings.items() if name in settings and settings[name] == value]
     for run in runs:
         saved = _saved_run(table, run)
-        theirs = saved.config.table()["model"]
-        for what, found, wanted in (
-            ("the model", saved.config.model, config.model),
-            ("the training split", saved.config.data.train, config.data.train),
-            *((name, theirs.get(name), settings[name]) for name in own),
-        ):
+        for what, found, wanted in _row_marks(table, row, config, saved):
             if found != wanted:
-                raise MomentseekError(f"row {row.name}: {run} has {what} {found}, not {wanted}; give another run")
-        if (
-            not saved.imported
-            and data.fingerprint_of([config.data.train, saved.config.data.validate]) != saved.fingerprint
-        ):
+                texts = _setting_text(found), _setting_text(wanted)
+                raise MomentseekError(f"row {row.name}: {run} has {what} {texts[0]}, not {texts[1]}; give another run")
+        splits = [config.data.train, saved.config.data.validate]
+        if not saved.imported and data.fingerprint_of(splits) != saved.fingerprint:
             raise MomentseekError(f"row {row.name}: {run} was trained on other data than {data.path}; give another run")
+
+
+def _row_marks(table: PaperTable, row: TableRow, config: TrainConfig, saved: SavedTraining) -> Iterator[Sequence[Any]]:
+    """Yield what tells a row from others: its name, the finished run's value, and the row's."""
+    yield "the model", saved.config.model, config.model
+    yield "the training split", saved.config.data.train, config.data.train
+    found, wanted = saved.config.table(), config.table()
+    written = {name: None for other in table.rows.values() if other.model == row.model for name in other.settings}
+    for section in ("model", "training") if not saved.imported else ("model",):
+        for name in apply_settings({"model": {"name": row.model}}, written).get(section, {}):
+            if name in wanted[section] and name not in (*NOT_COMPARED, "lr", "measure"):
+                yield name, found[section].get(name), wanted[section][name]
+    stages = ("begin", "first_stage") if table.task == "VCMR" else ("begin",)  # only a corpus needs a first stage
+    for stage in stages if not saved.imported else ():
+        source, needed = getattr(saved.config.data, stage) or "", getattr(row, stage) or ""
+        if not source or not needed:
+            yield stage, source, needed
+        elif is_checkpoint(Path(source)):
+            yield stage, load_checkpoint(source).config.model, table.rows[needed].model
 
 
 def _task(
     table: PaperTable, row: TableRow, data: Data, out: Path, budget: Budget, number: int, needs: Mapping[str, RowTask]
 ) -> RowTask:
     if row.of:
-        source = needs[row.of]
+        source, groups = needs[row.of], table.simulation.get("settings", {}) if data.simulated else {}
+        depths = [groups[name]["videos"] for name in row.use if "videos" in groups.get(name, {})]
+        row = replace(row, first=[row.first, *depths][-1])
         return RowTask(row, source.seed, source.folder, source.fingerprint, needs=needs)
     config = training_config(table, row, data.simulated, data.location, budget)
     seed = config.training.seed + number
@@ -244,6 +248,8 @@ def _fingerprint(config: TrainConfig, data: Data, needs: Mapping[str, RowTask]) 
     sections = resolve_config(config).table()
     for name in WITHOUT_EFFECT:
         sections["training"].pop(name)
+    if config.training.betas == TrainingSettings.betas:  # folders keep the names they had without this setting
+        sections["training"].pop("betas")
     for name in ("path", "begin", "first_stage", "lists"):
         sections["data"].pop(name)
     stages = {name: (task.fingerprint, str(task.folder) if task.config is None else "") for name, task in needs.items()}
@@ -284,8 +290,8 @@ def baseline_scores(table: PaperTable, row: TableRow, seed: int, train: str, dat
 
     def predict(split: str, depth: int) -> Run:
         asked = data.split(split)
-        corpus = tuple(asked.corpus) if table.task == "VCMR" and asked.truth.pools is None else ()
-        settings = BaselineSettings(seed=seed, top=depth, corpus={v: asked.durations[v] for v in corpus})
+        corpus = {v: asked.durations[v] for v in asked.corpus if table.task != "SVMR" and asked.truth.pools is None}
+        settings = BaselineSettings(seed=seed, top=depth, corpus=corpus, distinct=table.task == "VR")
         return BASELINES[name].predict(data.split(train).timed_truth, asked.timed_truth, settings)
 
     return _column_values(table, data, out, predict, [name, seed, train, data.fingerprint_of([train]), "corpus"])

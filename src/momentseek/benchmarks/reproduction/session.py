@@ -98,15 +98,8 @@ def row_cluster_tasks(
             after |= {last[task.folder]} if task.folder in last else set()
             places[name, number] = last[task.folder] = len(found)
             threads, asked = thread_count(task.config), table if name in measured else None
-            found.append(
-                ClusterTask(
-                    f"{task.row.label}, seed {task.seed}",
-                    in_data,
-                    (threads, data.location, finish_row, asked, task, out),
-                    after=tuple(sorted(after)),
-                    processors=threads,
-                )
-            )
+            label, given = f"{task.row.label}, seed {task.seed}", (threads, data.location, finish_row, asked, task, out)
+            found.append(ClusterTask(label, in_data, given, after=tuple(sorted(after)), processors=threads))
     return found
 
 
@@ -263,9 +256,12 @@ def finished_runs(runs: Sequence[str]) -> dict[str, list[str]]:
 def _given_checkpoints(
     plan: PaperTable, finished: Mapping[str, Sequence[str | os.PathLike[str]]]
 ) -> dict[str, list[Path]]:
+    plan.choose_rows(list(finished))  # raises an error for unknown rows
     for name in finished:
-        if name not in plan.rows:
-            raise MomentseekError(f"{plan.name} has no row {name!r}; {did_you_mean(name, plan.rows)}")
+        if of := plan.rows[name].of:
+            raise MomentseekError(f"row {name}: is {of} searched in another way; give the run for {of}")
+        if plan.rows[name].baseline:
+            raise MomentseekError(f"row {name}: is a blind baseline and has no training run; leave it out")
     return {name: [c for path in paths for c in checkpoints(Path(path))] for name, paths in finished.items()}
 
 
@@ -292,7 +288,8 @@ def _result(
     announce: Announce,
 ) -> TableResult:
     scores: dict[str, list[RowScores]] = {}
-    train = next((task.config.data.train for row in tasks.values() for task in row if task.config), "train")
+    configs = [task.config for row in tasks.values() for task in row if task.config]
+    train = configs[0].data.train if configs else plan.settings.get("train", "train")
     for row in shown:
         announce(f"measuring {row.label}")
         if row.baseline:
@@ -331,17 +328,9 @@ def _row(
     reports = [read_report(saved.parent if (saved := task.checkpoint).is_file() else saved) or {} for task in tasks]
     best = tuple(int(r["best_step"]) for r in reports if r.get("best_step") is not None)
     steps = max((int(r.get("steps", 0)) for r in reports), default=0)
-    seconds = [float(r.get("seconds", 0.0)) for r in reports]
-    searched = [one.seconds for one in scores if one.seconds is not None]
-    return ResultRow(
-        row.name,
-        row.label,
-        cells,
-        best,
-        steps,
-        sum(seconds) / 60 / max(1, len(seconds)),
-        sum(searched) / len(searched) if searched and not row.baseline else None,
-    )
+    searched = [one.seconds for one in scores if one.seconds is not None and not row.baseline]
+    seconds = sum(searched) / len(searched) if searched else None
+    return ResultRow(row.name, row.label, cells, best, steps, seconds, row.seconds)
 
 
 def _cell(

@@ -73,6 +73,8 @@ class TrainingSettings:
     """``adamw``, ``bert_adam`` (Adam without bias correction, as in XML's public code) or ``sgd``."""
     momentum: float = 0.9
     """Momentum of ``sgd``."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of the running means of gradients and of their squares, for ``adamw`` and ``bert_adam``."""
     lr: float = 1e-4
     """Learning rate."""
     weight_decay: float = 0.01
@@ -139,7 +141,7 @@ class TrainingSettings:
         at_least(self, 1, "batch", "pairs_per_video", "list_queries", "alike", "prefetch", section="training")
         at_least(self, 1, "steps", "validate_every", "patience", "threads", section="training")
         at_least(self, 0, "lr", "weight_decay", "clip", "cache_mb", "seed", "sharpness", section="training")
-        at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", section="training")
+        at_least(self, 0, "hard_videos", "hard_queries", "hard_pool", "list_reach", "lower", section="training")
         if 0 < self.hard_pool < max(self.hard_videos, self.hard_queries):
             raise MomentseekError(
                 f"training: hard_pool {self.hard_pool} has fewer negatives than are drawn from it (hard_videos "
@@ -147,7 +149,8 @@ class TrainingSettings:
             )
         above_nothing(self, "epochs", "minutes", "validations", "save_minutes", section="training")
         below_one(self, "momentum", section="training")
-        at_least(self, 0, "lower", section="training")
+        if len(self.betas) != 2 or any(not isinstance(b, int | float) or not 0 <= b < 1 for b in self.betas):
+            raise MomentseekError(f"training: betas are two numbers from 0 to below 1, not {self.betas!r}")
         if any(not isinstance(m, int | float) or m <= 0 for m in self.milestones):
             raise MomentseekError(f"training: milestones are epochs above 0, such as [8, 13], not {self.milestones!r}")
         if not 0 <= self.warmup < 1:

@@ -68,11 +68,9 @@ def build_optimiser(model: nn.Module, training: TrainingSettings) -> torch.optim
         for decays, decay in ((True, training.weight_decay), (False, 0.0))
     ]
     groups = [g for g in groups if g["params"]]
-    if training.optimiser == "bert_adam":
-        return BertAdam(groups, training.lr)
     if training.optimiser == "sgd":
         return torch.optim.SGD(groups, training.lr, training.momentum)
-    return torch.optim.AdamW(groups, training.lr)
+    return (BertAdam if training.optimiser == "bert_adam" else torch.optim.AdamW)(groups, training.lr, training.betas)
 
 
 def set_rates(used: torch.optim.Optimizer, rate: float, phase: Phase) -> None:
