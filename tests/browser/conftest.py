@@ -231,7 +231,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         context.add_init_script(WATCH_FRAMES)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(120_000)
 
         def told(kind: str, text: str) -> None:
             if not any(part in text for part in expected):

@@ -19,7 +19,7 @@ def test_a_video_is_added_while_somebody_searches(guarded: Any, open_page: Calla
         page.keyboard.press("Enter")
         page.wait_for_function(f"() => document.title.startsWith('{query}')")
         page.wait_for_selector("ol.hits > li")
-    page.get_by_text("1 video added").wait_for(timeout=30_000)
+    page.get_by_text("1 video added").wait_for(timeout=180_000)
     page.locator("#q").fill('"lighthouse keeper"')
     page.keyboard.press("Enter")
     page.wait_for_selector("ol.hits .name >> text=harbour.mp4")

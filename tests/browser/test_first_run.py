@@ -34,7 +34,7 @@ def test_from_an_empty_page_to_the_first_answer(
         assert page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")["violations"] == []
     page.get_by_role("button", name="Open home, 1 video").click()
     page.get_by_role("button", name="Add Harbour").click()
-    page.get_by_text("1 video added").wait_for(timeout=60_000)
+    page.get_by_text("1 video added").wait_for(timeout=180_000)
     page.get_by_text("Choose a folder of videos to start with").wait_for(state="hidden")
     page.get_by_label("Describe a moment").fill('"lighthouse keeper"')
     page.keyboard.press("Enter")

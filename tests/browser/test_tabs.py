@@ -30,7 +30,7 @@ def test_searching_works_in_every_tab_while_videos_are_added(
     first = open_page(server.address + "#library", reduced_motion="reduce")
     tabs = [first, *(first.context.new_page() for _ in range(TABS - 1))]
     for tab in tabs[1:]:
-        tab.set_default_timeout(30_000)
+        tab.set_default_timeout(120_000)
         tab.goto(server.address)
         tab.wait_for_selector("#q:focus")
     first.get_by_role("button", name="Add more").click()

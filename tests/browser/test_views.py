@@ -102,7 +102,7 @@ def shown(judged: Any, start_browser: Callable[[], Any]) -> Any:
     page.evaluate(JUDGE, [JUDGED, OPEN])
     page.evaluate(KEEP, judged.ids["lecture.mp4"])
     page.get_by_role("button", name="Add more").click()
-    page.wait_for_selector("section.panel > .failures li", timeout=30_000)
+    page.wait_for_selector("section.panel > .failures li", timeout=120_000)
     page.close()
     return judged
 

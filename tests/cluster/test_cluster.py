@@ -127,7 +127,7 @@ def test_a_search_is_that_of_one_library_and_says_what_is_missing(cluster: Clust
             hurt = engine.search(query, options)
             assert hurt.missing in ((), ("shard-000",))
             assert [*hurt] or hurt.missing
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while (again := engine.search(query, options)).missing and time.monotonic() < until:
                 time.sleep(0.1)
             assert not again.missing

@@ -147,7 +147,7 @@ def test_a_process_that_hangs_is_given_up_and_started_again(tmp_path: Path, monk
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert len(said) == 4
     assert all("cannot be reached" in text for text in said)
     deadline = time.monotonic() + 60

@@ -48,7 +48,7 @@ def test_runs_ahead_up_to_its_depth() -> None:
 
     with BackgroundIterator(items(), depth=5) as taken:
         assert next(taken) == 0
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while len(made) < 7 and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.05)
@@ -82,7 +82,7 @@ def test_closing_ends_the_thread_and_the_iterator() -> None:
     taken = BackgroundIterator(items(), depth=2)
     assert next(taken) == 1
     taken.close()
-    assert closed.wait(5)
+    assert closed.wait(60)
     assert running() == 0
     assert list(taken) == []
 
@@ -91,7 +91,7 @@ def test_dropping_it_ends_the_thread() -> None:
     taken = BackgroundIterator(iter(int, 1), depth=2)
     next(taken)
     del taken
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while running() and time.monotonic() < until:
         time.sleep(0.01)
     assert running() == 0

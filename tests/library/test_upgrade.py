@@ -45,6 +45,26 @@ def downgrade(folder: Path, version: int) -> None:
     old.rename(path)
 
 
+def test_a_library_that_only_lacks_the_last_checksums_opens_where_nothing_can_be_written(
+    library: LibraryStore, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.add(films)
+    library.close()
+    downgrade(library.path, len(MIGRATIONS) - 1)
+    connect = Database._connect
+
+    def connect_read_only(self: Database, create: bool) -> sqlite3.Connection:
+        connect(self, create).close()
+        self._db = self._connect_read_only()
+        self._db.create_function("row_sum", -1, _row_sum)
+        return self._db
+
+    monkeypatch.setattr(Database, "_connect", connect_read_only)
+    with LibraryStore.open(library.path, create=False) as opened:
+        assert len(opened.videos()) == 3
+        assert opened.verify().clean
+
+
 @pytest.mark.parametrize("version", range(1, len(MIGRATIONS) + 1))
 def test_a_library_of_an_earlier_format_loses_nothing(
     version: int, library: LibraryStore, films: Path, content: Callable[[LibraryStore], dict[str, Any]]

@@ -27,7 +27,7 @@ def test_a_fault_while_warming_up_does_not_end_the_server(
 
     monkeypatch.setattr(Library, "search", broken)
     client = serve()
-    for _ in range(200):
+    for _ in range(6000):
         if tried:
             break
         time.sleep(0.01)

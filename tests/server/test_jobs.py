@@ -21,7 +21,7 @@ from momentseek.server.routes.adding import stream_events
 
 
 def _wait(client: TestClient, id: str) -> dict[str, Any]:
-    for _ in range(400):
+    for _ in range(2400):
         job: dict[str, Any] = client.get(f"/api/v1/jobs/{id}").json()
         if job["ended"] is not None:
             return job
@@ -68,7 +68,7 @@ def test_what_appears_in_a_watched_folder_is_added(
     client = serve(place, folders=(folder,), watch=True)
 
     def wait_for(name: str) -> None:
-        for _ in range(200):
+        for _ in range(2400):
             if name in [video["name"] for video in client.get("/api/v1/videos").json()["videos"]]:
                 return
             time.sleep(0.05)

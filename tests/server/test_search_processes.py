@@ -35,7 +35,7 @@ class Echo(WorkerProcess):
         queries = [one["q"] for one in settings["asked"]]
         self.taken += [queries] if queries else []
         for query in queries:
-            self.go.wait(5)
+            self.go.wait(60)
             if query == "crash":
                 raise self.describe("", WorkerFailure("ended"))
             status = {"refused": 400, "fault": 500}.get(query, 200)
@@ -49,26 +49,34 @@ class Echo(WorkerProcess):
 @pytest.fixture
 def echo() -> Iterator[tuple[Echo, SearchProcesses]]:
     process = Echo()
-    pool = SearchProcesses([process], Limits(waiting=20, seconds=5.0))
+    pool = SearchProcesses([process], Limits(waiting=20, seconds=60.0))
     yield process, pool
     process.go.set()
     pool.close()
 
 
-async def ask_all(pool: SearchProcesses, queries: list[str], go: Callable[[], None]) -> list[Any]:
-    """The answers or errors of searches that come one right after another."""
+async def is_taken(process: Echo) -> None:
+    """Wait until the process has something to search."""
+    async with asyncio.timeout(60):
+        while not process.taken:
+            await asyncio.sleep(0.01)
+
+
+async def ask_all(pool: SearchProcesses, queries: list[str], process: Echo) -> list[Any]:
+    """The answers or errors of searches that come one right after another, while the process has the first."""
     asked = []
     for query in queries:
         asked.append(asyncio.create_task(pool.search({"q": query})))
-        await asyncio.sleep(0.01)
-    go()
+        await is_taken(process)
+        await asyncio.sleep(0)
+    process.go.set()
     return await asyncio.gather(*asked, return_exceptions=True)
 
 
 def test_those_that_wait_are_taken_together_and_each_gets_its_own(echo: tuple[Echo, SearchProcesses]) -> None:
     process, pool = echo
     queries = [f"query {n}" for n in range(12)]
-    assert asyncio.run(ask_all(pool, queries, process.go.set)) == [query.encode() for query in queries]
+    assert asyncio.run(ask_all(pool, queries, process)) == [query.encode() for query in queries]
     assert process.taken == [queries[:1], queries[1 : 1 + MAX_TAKEN], queries[1 + MAX_TAKEN :]]
     assert not pool.busy
 
@@ -76,7 +84,7 @@ def test_those_that_wait_are_taken_together_and_each_gets_its_own(echo: tuple[Ec
 def test_an_error_or_a_crash_reaches_no_other_search(echo: tuple[Echo, SearchProcesses]) -> None:
     process, pool = echo
     queries = ["first", "second", "refused", "fault", "third", "crash", "fourth"]
-    found = asyncio.run(ask_all(pool, queries, process.go.set))
+    found = asyncio.run(ask_all(pool, queries, process))
     assert [found[at] for at in (0, 1, 4)] == [b"first", b"second", b"third"]
     assert isinstance(found[2], ApiError)
     assert (found[2].status, found[2].message) == (400, "refused")
@@ -90,7 +98,7 @@ def test_abandoned_searches_are_not_run(echo: tuple[Echo, SearchProcesses]) -> N
 
     async def main() -> bytes:
         first = asyncio.create_task(pool.search({"q": "first"}))
-        await asyncio.sleep(0.05)
+        await is_taken(process)
         gone, last = (asyncio.create_task(pool.search({"q": query})) for query in ("gone", "last"))
         await asyncio.sleep(0.05)
         gone.cancel()
@@ -106,7 +114,7 @@ def test_abandoned_searches_are_not_run(echo: tuple[Echo, SearchProcesses]) -> N
 
 def test_more_than_may_wait_are_refused_with_a_sentence(echo: tuple[Echo, SearchProcesses]) -> None:
     process, pool = echo
-    found = asyncio.run(ask_all(pool, ["again"] * 25, process.go.set))
+    found = asyncio.run(ask_all(pool, ["again"] * 25, process))
     refused = [e for e in found if isinstance(e, ApiError)]
     assert len(refused) == 4
     assert {(e.status, e.headers["Retry-After"]) for e in refused} == {(503, "2")}

@@ -21,7 +21,7 @@ def library(tmp_path: Path) -> Path:
 
 
 def test_each_thread_has_a_library_of_its_own(library: Path) -> None:
-    workers = LibraryWorkers(library, "test", 3, 100, 10)
+    workers = LibraryWorkers(library, "test", 3, 100, 60)
     owners: dict[int, set[int]] = {}
 
     def work(opened: Library) -> int:
@@ -39,11 +39,11 @@ def test_each_thread_has_a_library_of_its_own(library: Path) -> None:
 
 
 def test_more_than_may_wait_are_told_to_come_back(library: Path) -> None:
-    workers = LibraryWorkers(library, "test", 1, 2, 10)
+    workers = LibraryWorkers(library, "test", 1, 2, 60)
     go = threading.Event()
 
     async def main() -> list[object]:
-        asked = [asyncio.create_task(workers.run(lambda _: go.wait(5))) for _ in range(6)]
+        asked = [asyncio.create_task(workers.run(lambda _: go.wait(60))) for _ in range(6)]
         await asyncio.sleep(0.05)
         go.set()
         return await asyncio.gather(*asked, return_exceptions=True)
@@ -63,13 +63,13 @@ def test_slow_work_is_abandoned_and_keeps_its_slot_until_it_ends(library: Path) 
 
     async def main() -> None:
         with pytest.raises(ApiError) as slow:
-            await workers.run(lambda _: go.wait(5))
+            await workers.run(lambda _: go.wait(60))
         assert (slow.value.status, slow.value.code) == (503, "too_long")
         with pytest.raises(ApiError) as full:
             await workers.run(lambda _: True)
         assert full.value.code == "busy"
         go.set()
-        for _ in range(100):
+        for _ in range(1000):
             await asyncio.sleep(0.01)
             with suppress(ApiError):
                 assert await workers.run(lambda _: True)
@@ -81,11 +81,11 @@ def test_slow_work_is_abandoned_and_keeps_its_slot_until_it_ends(library: Path) 
 
 
 def test_the_loop_goes_on_while_threads_work(library: Path) -> None:
-    workers = LibraryWorkers(library, "test", 1, 5, 10)
+    workers = LibraryWorkers(library, "test", 1, 5, 60)
     go = threading.Event()
 
     async def main() -> int:
-        task = asyncio.create_task(workers.run(lambda _: go.wait(5)))
+        task = asyncio.create_task(workers.run(lambda _: go.wait(60)))
         turns = 0
         while not task.done():
             turns += 1
@@ -99,7 +99,7 @@ def test_the_loop_goes_on_while_threads_work(library: Path) -> None:
 
 
 def test_errors_reach_whoever_asked(library: Path) -> None:
-    workers = LibraryWorkers(library, "test", 1, 5, 10)
+    workers = LibraryWorkers(library, "test", 1, 5, 60)
 
     def fail(_: Library) -> None:
         raise ZeroDivisionError
@@ -119,15 +119,16 @@ def test_queries_that_wait_are_encoded_together(library: Path, monkeypatch: pyte
         raise MomentseekError("each search says itself what is wrong")
 
     monkeypatch.setattr(Library, "prepare", prepare)
-    workers = LibraryWorkers(library, "test", 1, 100, 10)
+    workers = LibraryWorkers(library, "test", 1, 100, 60)
     go = threading.Event()
 
     async def main() -> list[object]:
-        asked = [asyncio.create_task(workers.run(lambda _: go.wait(5), "first"))]
-        for n in range(3):
-            await asyncio.sleep(0.02)
-            asked.append(asyncio.create_task(workers.run(lambda _, n=n: n, f"query {n}")))
-        await asyncio.sleep(0.02)
+        asked = [asyncio.create_task(workers.run(lambda _: go.wait(60), "first"))]
+        async with asyncio.timeout(60):
+            while not encoded:  # what comes meanwhile would be encoded with it
+                await asyncio.sleep(0.01)
+        asked += [asyncio.create_task(workers.run(lambda _, n=n: n, f"query {n}")) for n in range(3)]
+        await asyncio.sleep(0)
         go.set()
         return await asyncio.gather(*asked)
 

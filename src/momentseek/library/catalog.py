@@ -7,6 +7,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.errors import LibraryError
 from momentseek.library.database import DATABASE_ERRORS, SPEECH, SUMMED, Database, TrackKind, damaged_row, unusable
 from momentseek.library.video import Failure, Video, VideoPlace, matcher, name_text
 from momentseek.library.words import is_one_letter_off, match_any, plain_words
@@ -457,7 +459,10 @@ class Catalog(Database):
         """The problems that SQLite finds in the database and its word indices."""
         found = [str(row[0]) for row in self.rows("PRAGMA integrity_check") if row[0] != "ok"]
         self.words_checked = not self.read_only
-        for table in self._word_indices() if self.words_checked else ():
+        tables: list[str] = []
+        with suppress(LibraryError):  # a damaged row of kinds; that is found elsewhere
+            tables = self._word_indices() if self.words_checked else []
+        for table in tables:
             try:
                 self._db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
             except DATABASE_ERRORS as e:

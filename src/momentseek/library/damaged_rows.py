@@ -1,7 +1,8 @@
 """Damaged rows of the catalog: found by their types and checksums, and removed.
 
-Rows of videos and cues have a checksum (``sum``), computed when they are written. It is copied with the row, and never
-recomputed for a row that is already wrong. In all tables each value must have the type that its column declares.
+Rows of videos, cues, settings and kinds have a checksum (``sum``), computed when they are written. It is copied with
+the row, and never recomputed for a row that is already wrong. In all tables each value must have the type that its
+column declares.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from momentseek.core.errors import LibraryError, MomentseekError
 from momentseek.core.reports import count
 from momentseek.library import known_files, segments
 from momentseek.library.catalog import Catalog, SegmentRow
-from momentseek.library.database import MAX_CLIP_SECONDS, MIN_CLIP_SECONDS, SUMMED
+from momentseek.library.database import KINDS, MAX_CLIP_SECONDS, MIN_CLIP_SECONDS, SUMMED
 from momentseek.library.encoders import LibraryEncoders, encoder_row, vision_spec
 from momentseek.library.file_stamp import path_text, printable
 from momentseek.library.paths import LibraryPaths
@@ -23,7 +24,7 @@ from momentseek.library.segments import NEW_STREAM_SUFFIX, Segment
 
 NAMED_BY = {
     "videos": "name", "cues": "video", "segments": "name", "encoders": "stream", "settings": "key", "tracks": "video",
-    "track_parts": "video", "failures": "path", "cue_edits": "text",
+    "track_parts": "video", "failures": "path", "cue_edits": "text", "kinds": "name",
 }  # fmt: skip
 """Tables whose rows are checked, and the column that names a row in messages."""
 JSON_COLUMNS = {
@@ -74,11 +75,11 @@ def _condition(catalog: Catalog, table: str) -> str:
     for _, name, declared, needed, _, key in catalog.rows(f"PRAGMA table_info({table})"):
         allowed = TYPES[declared] + ("" if needed or key else ", 'null'")
         tests.append(f"typeof({name}) NOT IN ({allowed})")
+        if name == "sum":
+            tests.append(f"sum IS NOT row_sum({SUMMED[table]})")
     tests += [f"{name} IS NOT NULL AND NOT json_valid({name})" for name in JSON_COLUMNS.get(table, [])]
     if table == "settings":
         tests.append(NEEDED_CONDITION)
-    if table in SUMMED:
-        tests.append(f"sum IS NOT row_sum({SUMMED[table]})")
     return " OR ".join(tests)
 
 
@@ -122,6 +123,8 @@ def repair_rows(
                 catalog.insert_segment(row)
         if rows.table == "encoders":
             _name_encoders(catalog, encoders)
+        for kind in KINDS if rows.table == "kinds" else ():
+            catalog.add_kind(kind)
         done.append(f"{rows}: {'written again' if len(known) == len(rows.names) else 'taken out'}")
     return done
 

@@ -17,6 +17,7 @@ import json
 import os
 import shlex
 import sqlite3
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from momentseek.core.atomic import flush_folder
 from momentseek.core.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import SHARDS_FILE, folder_here, library_option, place_text
 from momentseek.library.origin import ORIGIN_FILE
@@ -171,7 +173,8 @@ def kind_script(kind: TrackKind) -> str:
     name = kind.name
     if not (name.isidentifier() and kind.family.isidentifier()):
         raise ValueError(f"a kind of track cannot be called {name!r}")
-    added = f"INSERT INTO kinds VALUES ('{name}', '{kind.family}', {int(kind.copied)}, {int(kind.spelt)});"
+    values = f"'{name}', '{kind.family}', {int(kind.copied)}, {int(kind.spelt)}"
+    added = f"INSERT INTO kinds (name, family, copied, spelt) VALUES ({values});"
     if kind.like:
         return added
     members = f"IN (SELECT name FROM kinds WHERE family = '{name}')"
@@ -204,13 +207,18 @@ SUMMED = {
     "CAST(notes AS BLOB), audio, CAST(sampling AS BLOB), recorded, CAST(place AS BLOB)",
     "cues": "CAST(kind AS BLOB), start, end, CAST(text AS BLOB), CAST(language AS BLOB), frame, score, "
     "CAST(box AS BLOB), CAST(words AS BLOB)",
+    "settings": "CAST(key AS BLOB), CAST(value AS BLOB)",
+    "kinds": "CAST(name AS BLOB), CAST(family AS BLOB), copied, spelt",
 }
 """Tables whose rows have a checksum, and its columns; text is cast to bytes, because damaged text may be invalid."""
-SUM_SCRIPT = "\n".join(
-    f"ALTER TABLE {table} ADD COLUMN sum INTEGER; UPDATE {table} SET sum = row_sum({columns});"
-    for table, columns in SUMMED.items()
+ADD_SUMS, ADD_MORE_SUMS = (
+    "\n".join(
+        f"ALTER TABLE {table} ADD COLUMN sum INTEGER; UPDATE {table} SET sum = row_sum({SUMMED[table]});"
+        for table in tables
+    )
+    for tables in (("videos", "cues"), ("settings", "kinds"))
 )
-MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]), ADD_RECORDING, SUM_SCRIPT)
+MIGRATIONS = ("\n".join([SCHEMA, *map(kind_script, KINDS)]), ADD_RECORDING, ADD_SUMS, ADD_MORE_SUMS)
 """Scripts that upgrade a catalog by one version each; ``PRAGMA user_version`` counts those that were run."""
 CATALOG_FILE = "catalog.sqlite"
 MIN_CLIP_SECONDS, MAX_CLIP_SECONDS = 0.1, 600.0
@@ -257,6 +265,8 @@ class Database:
             raise unusable(self.path, e) from None
 
     def _connect(self, create: bool) -> sqlite3.Connection:
+        if create and not self.path.exists():
+            create_file(self.path)
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._db.create_function("row_sum", -1, _row_sum, deterministic=True)
         try:
@@ -283,7 +293,7 @@ class Database:
         self.read_only, self._opened = True, self._file_state()
         log = self.path.with_name(f"{CATALOG_FILE}-wal")
         address = self.path.absolute().as_uri()
-        if not log.exists() or not log.stat().st_size:
+        if not file_size(log):
             address += "?mode=ro&immutable=1"
             return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
         if not self._full or os.name != "posix":
@@ -300,8 +310,12 @@ class Database:
     def _file_state(self) -> tuple[int, ...]:
         """Times and sizes that change when somebody writes to the database after all."""
         log = self.path.with_name(f"{CATALOG_FILE}-wal")
-        states = [path.stat() for path in (self.path, log) if path.exists()]
-        return tuple(value for state in states for value in (state.st_mtime_ns, state.st_size))
+        values: list[int] = []
+        for path in (self.path, log):
+            with suppress(OSError):  # the log is deleted when the last writer closes the database
+                state = path.stat()
+                values += state.st_mtime_ns, state.st_size
+        return tuple(values)
 
     def _create(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -324,7 +338,7 @@ class Database:
         found = self._version()
         if 0 < found < len(MIGRATIONS) and not self.read_only:
             self._migrate()
-        elif found != len(MIGRATIONS):
+        elif found != len(MIGRATIONS) and not (self.read_only and found == len(MIGRATIONS) - 1):  # lacks checksums only
             try:
                 self.get("clip_seconds")  # says so if there is no library at all
             finally:
@@ -337,7 +351,11 @@ class Database:
             return
         with self.changes():
             if not self.rows("SELECT 1 FROM kinds WHERE name = ?", (kind.name,)):
-                self._run_script(kind_script(kind))
+                script = kind_script(kind)
+                if self.rows("SELECT 1 FROM sqlite_master WHERE name = ?", (f"{kind.name}_cues",)):
+                    script = script.partition("\n")[0]  # only its row was lost, to damage
+                self._run_script(script)
+                self.run(f"UPDATE kinds SET sum = row_sum({SUMMED['kinds']}) WHERE name = ?", (kind.name,))
 
     def kinds(self) -> list[TrackKind]:
         """The kinds of tracks that the library may have."""
@@ -400,7 +418,8 @@ class Database:
 
     def set(self, key: str, value: Any) -> None:
         """Store a setting of the library, inside ``changes()`` or on its own."""
-        self.run("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, json.dumps(value)))
+        summed = "row_sum(CAST(?1 AS BLOB), CAST(?2 AS BLOB))"
+        self.run(f"INSERT OR REPLACE INTO settings VALUES (?1, ?2, {summed})", (key, json.dumps(value)))
 
     def generation(self) -> int:
         """A number that changes whenever another connection has committed something; cheap to ask for."""
@@ -415,6 +434,35 @@ class Database:
     def state(self) -> tuple[int, int]:
         """Two numbers that change whenever anybody, this connection included, has changed something."""
         return self.generation(), self._db.total_changes
+
+
+def create_file(path: Path) -> None:
+    """Create an empty database, unless somebody else is quicker.
+
+    It gets its name when it is complete: without content it would look like lost data to a reader.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".", ignore_cleanup_errors=True) as folder:
+            made = Path(folder) / path.name
+            with closing(sqlite3.connect(made)) as db:
+                db.execute("PRAGMA journal_mode = WAL")
+            try:
+                os.link(made, path)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without hard links
+                made.rename(path)
+        flush_folder(path.parent)
+    except OSError as e:
+        raise LibraryError(f"{path}: cannot be written ({e.strerror}); check the folder") from None
+
+
+def file_size(path: Path) -> int:
+    """Size of a file in bytes; 0 if it does not exist."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def unusable(path: Path, e: Exception) -> LibraryError:
@@ -438,7 +486,7 @@ def unusable(path: Path, e: Exception) -> LibraryError:
     if "decode to UTF-8" in text:
         return LibraryError(f"{path}: holds damaged text; run: momentseek verify --repair, then momentseek retry")
     if "malformed" in text or "not a database" in text or "no such table" in text:
-        remedy = "run the command again; if the error stays, move the file away and add the videos again"
+        remedy = "run: momentseek verify --repair; if the error stays, move the file away and add the videos again"
         if (path.parent / ORIGIN_FILE).is_file():
             remedy = f"delete the folder {path.parent}, which is fetched again from where it is kept"
         return LibraryError(f"{path}: is damaged ({text}); {remedy}")

@@ -15,7 +15,7 @@ from momentseek.core.errors import LibraryError, MediaError, MomentseekError, pa
 from momentseek.core.reports import count
 from momentseek.library import encoders, known_files
 from momentseek.library.catalog import Catalog
-from momentseek.library.database import CATALOG_FILE, MAX_CLIP_SECONDS, MIN_CLIP_SECONDS
+from momentseek.library.database import CATALOG_FILE, MAX_CLIP_SECONDS, MIN_CLIP_SECONDS, file_size
 from momentseek.library.file_stamp import Stamp
 from momentseek.library.files import FoundFiles, VideoFile, find_videos
 from momentseek.library.ingest.add import add_files, plan_library
@@ -86,7 +86,7 @@ class LibraryStore(LibraryReader):
         folder = Path(os.path.abspath(path))
         if (folder / SHARDS_FILE).is_file():
             raise MomentseekError(f"{folder}: is in shards; open it with momentseek.Library, or name one of its shards")
-        new = not (folder / CATALOG_FILE).is_file() or (folder / CATALOG_FILE).stat().st_size == 0
+        new = not file_size(folder / CATALOG_FILE)
         if create is None:
             create = new
             if new and not folder.parent.is_dir():
@@ -171,7 +171,7 @@ class LibraryStore(LibraryReader):
                 for path, name in known_files.failed_files(self.catalog):
                     real = path.resolve() if links and path.exists() else path  # a broken link may have been repaired
                     if os.path.lexists(real):
-                        files.append(VideoFile(real, name, _size(real)))
+                        files.append(VideoFile(real, name, file_size(real)))
                     if real != path or not os.path.lexists(path):
                         known_files.forget_failure(self.catalog, path)
             return add_files(self, FoundFiles(files), options, progress)
@@ -354,13 +354,6 @@ class LibraryStore(LibraryReader):
 
 def _as_list(given: Patterns) -> list[str | os.PathLike[str]]:
     return [given] if isinstance(given, str | os.PathLike) else list(given)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def subtitles_folder(subtitles: str | os.PathLike[str] | None) -> Path | None:

@@ -18,51 +18,32 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    CursorResult,
-    Engine,
-    Executable,
-    Integer,
-    MetaData,
-    NullPool,
-    Table,
-    create_engine,
-    event,
-    func,
-    insert,
-    inspect,
-    make_url,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DisconnectionError, IntegrityError, SQLAlchemyError
 from sqlalchemy.schema import CreateSchema
 from sqlalchemy.types import TypeEngine
 
 from momentseek.core.errors import LibraryBusyError, LibraryError, MomentseekError, optional_module, parameter
-from momentseek.library.database import DATABASE_ERRORS
+from momentseek.library.database import DATABASE_ERRORS, create_file, file_size
 from momentseek.server.settings import is_loopback
 
 ANSWER_SECONDS = 20
 """How long PostgreSQL may take to answer; longer than writers wait for each other."""
 IDLE_CONNECTIONS = 8
 """Number of idle connections to PostgreSQL that stay open."""
-BigId = BigInteger().with_variant(Integer, "sqlite")
+BigId = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 """The type of ids; SQLite numbers the rows of plain integer keys only."""
-Migration = Callable[[Connection], None]
-_VERSION = Table("version", MetaData(), Column("number", Integer, nullable=False))
+Migration = Callable[[sa.Connection], None]
+_VERSION = sa.Table("version", sa.MetaData(), sa.Column("number", sa.Integer, nullable=False))
 """The table in PostgreSQL for what SQLite calls ``user_version``."""
 _ERRORS = (SQLAlchemyError, ConnectionError, TimeoutError, *DATABASE_ERRORS)
 """What the databases raise; pg8000 does not wrap the errors of a broken connection."""
 
 
-def columns(type: type[TypeEngine[Any]], *names: str) -> list[Column[Any]]:
+def columns(type: type[TypeEngine[Any]], *names: str) -> list[sa.Column[Any]]:
     """Columns of one type that are never null."""
-    return [Column(name, type, nullable=False) for name in names]
+    return [sa.Column(name, type, nullable=False) for name in names]
 
 
 @dataclass(frozen=True)
@@ -102,21 +83,14 @@ class ServerDatabase:
                 f"{self.path}: is empty, as a full disk leaves it; bring the {self.contents} back from a copy, or "
                 "delete the file to start again"
             )
-        new = not self.path.exists()
         try:
             self._db = self._connect(create)
         except _ERRORS as e:
-            if new and self._is_empty():  # otherwise it would look like lost data later
-                with suppress(OSError):
-                    self.path.unlink()
             raise self._explain(e) from None
         try:
             found = self._version()
             if found < len(self.migrations):
                 found = self._migrate()
-        except _ERRORS as e:
-            self.close()
-            raise self._explain(e) from None
         except BaseException:
             self.close()
             raise
@@ -127,9 +101,10 @@ class ServerDatabase:
 
     def _is_empty(self) -> bool:
         """Whether the file exists but is empty, as is its write-ahead log."""
-        log = self.path.with_name(f"{self.path.name}-wal")
-        sizes = [path.stat().st_size for path in (self.path, log) if path.is_file()]
-        return self.location.address is None and self.path.is_file() and not any(sizes)
+        if self.location.address is not None or not self.path.is_file():
+            return False
+        log = self.path.with_name(f"{self.path.name}-wal")  # SQLite deletes it once the file has what was in it
+        return file_size(log) == 0 and file_size(self.path) == 0
 
     def close(self) -> None:
         """Close the database."""
@@ -156,24 +131,26 @@ class ServerDatabase:
         with self._transaction(writes=False):
             yield
 
-    def rows(self, statement: Executable) -> list[Any]:
+    def rows(self, statement: sa.Executable) -> list[Any]:
         """All rows of a statement, as named tuples."""
         with self.view():
             return list(self._db.execute(statement))
 
-    def run(self, statement: Executable) -> CursorResult[Any]:
+    def run(self, statement: sa.Executable) -> sa.CursorResult[Any]:
         """Execute a statement inside ``changes()``."""
         return self._db.execute(statement)
 
-    def insert_new(self, table: Table, **values: Any) -> None:
+    def insert_new(self, table: sa.Table, **values: Any) -> None:
         """Insert a row inside ``changes()``, unless one with the same key exists."""
         with suppress(IntegrityError), self._db.begin_nested():
-            self._db.execute(insert(table).values(**values))
+            self._db.execute(sa.insert(table).values(**values))
 
-    def _connect(self, create: bool) -> Connection:
+    def _connect(self, create: bool) -> sa.Connection:
         if self.location.address is not None:
             found = postgres_engine(self.location.address).connect()
             return found.execution_options(schema_translate_map={None: self._schema})
+        if create and not self.path.exists():
+            create_file(self.path)
         # reading creates no file: the library may be on a read-only disk
         return sqlite_engine(self.path if create or self.path.is_file() else None, self.wait_seconds).connect()
 
@@ -182,10 +159,10 @@ class ServerDatabase:
         try:
             with self._db.execution_options(writes=writes).begin():
                 if self.location.address is not None and writes:
-                    self._db.execute(text(f"SET LOCAL lock_timeout = {int(self.wait_seconds * 1000)}"))
-                    self._db.execute(select(func.pg_advisory_xact_lock(func.hashtext(self._schema))))
+                    self._db.execute(sa.text(f"SET LOCAL lock_timeout = {int(self.wait_seconds * 1000)}"))
+                    self._db.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext(self._schema))))
                 elif self.location.address is not None:
-                    self._db.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+                    self._db.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
                 yield
         except _ERRORS as e:
             raise self._explain(e) from None
@@ -193,10 +170,10 @@ class ServerDatabase:
     def _version(self) -> int:
         with self.view():
             if self.location.address is None:
-                return int(self._db.execute(text("PRAGMA user_version")).scalar_one())
-            if not inspect(self._db).has_table(_VERSION.name, schema=self._schema):
+                return int(self._db.execute(sa.text("PRAGMA user_version")).scalar_one())
+            if not sa.inspect(self._db).has_table(_VERSION.name, schema=self._schema):
                 return 0
-            return int(self._db.execute(select(_VERSION.c.number)).scalar_one())
+            return int(self._db.execute(sa.select(_VERSION.c.number)).scalar_one())
 
     def _migrate(self) -> int:
         with self.changes():
@@ -204,11 +181,11 @@ class ServerDatabase:
             if self.location.address is not None and not found:
                 self._db.execute(CreateSchema(self._schema, if_not_exists=True))
                 _VERSION.create(self._db)
-                self._db.execute(insert(_VERSION).values(number=0))
+                self._db.execute(sa.insert(_VERSION).values(number=0))
             for number, migrate in enumerate(self.migrations[found:], found + 1):
                 migrate(self._db)
                 if self.location.address is None:
-                    self._db.execute(text(f"PRAGMA user_version = {number}"))
+                    self._db.execute(sa.text(f"PRAGMA user_version = {number}"))
                 else:
                     self._db.execute(_VERSION.update().values(number=number))
             return max(found, len(self.migrations))
@@ -234,7 +211,7 @@ class ServerDatabase:
 
 
 @lru_cache(maxsize=100)
-def sqlite_engine(path: Path | None, wait_seconds: float) -> Engine:
+def sqlite_engine(path: Path | None, wait_seconds: float) -> sa.Engine:
     """The engine of an SQLite file in WAL mode, or, without a path, of databases in memory."""
 
     def connect() -> sqlite3.Connection:
@@ -248,10 +225,10 @@ def sqlite_engine(path: Path | None, wait_seconds: float) -> Engine:
             raise
         return db
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool)
 
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -259,11 +236,11 @@ def sqlite_engine(path: Path | None, wait_seconds: float) -> Engine:
 
 
 @lru_cache(maxsize=100)
-def postgres_engine(address: str) -> Engine:
+def postgres_engine(address: str) -> sa.Engine:
     """The engine of a PostgreSQL database; connections that are idle are checked before they are used again."""
     driver = optional_module("pg8000", "postgres")
     url, options = parse_postgres(address)
-    engine = create_engine(
+    engine = sa.create_engine(
         url,
         connect_args={**options, "timeout": ANSWER_SECONDS, "application_name": "momentseek"},
         pool_size=IDLE_CONNECTIONS,
@@ -272,7 +249,7 @@ def postgres_engine(address: str) -> Engine:
     # the pool would log that a connection which the server has closed cannot be closed
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
-    @event.listens_for(engine, "checkout")
+    @sa.event.listens_for(engine, "checkout")
     def check(db: Any, *_: object) -> None:  # instead of pool_pre_ping, which only handles the driver's own errors
         try:
             db.cursor().execute("SELECT 1")
@@ -296,7 +273,7 @@ def parse_postgres(address: str) -> tuple[URL, dict[str, Any]]:
     {'unix_sock': '/run/postgresql/.s.PGSQL.5432'}
     """
     try:
-        given = make_url(address)
+        given = sa.make_url(address)
         port = given.port or 5432
     except (ArgumentError, ValueError):
         raise MomentseekError(

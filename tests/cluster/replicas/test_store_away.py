@@ -22,7 +22,7 @@ from momentseek.core.errors import MomentseekError
 from momentseek.library.location import library_folder
 
 pytest.importorskip("obstore")
-MAX_SECONDS = 20.0
+MAX_SECONDS = 60.0
 """What a store that hangs may cost on a busy machine; it is meant to be 8."""
 
 

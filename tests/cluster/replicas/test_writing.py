@@ -331,7 +331,7 @@ def test_a_long_work_is_published_while_it_goes_on(
             before = sent.objects[path]
             with shard.catalog.changes():
                 shard.catalog.remove_video(shard.videos()[0].id)
-            for _ in range(500):
+            for _ in range(3000):
                 if sent.objects[path] != before:
                     break
                 time.sleep(0.02)

@@ -217,7 +217,7 @@ def test_gives_up_on_a_file_over_budget(tmp_path: Path, monkeypatch: pytest.Monk
     begun = time.monotonic()
     with pytest.raises(MediaError, match=r"took more than 0\.\d s of processor time \(0\.1 a second.*DECODE_EFFORT"):
         list(sandbox.frames(path, 2.0))
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60
 
 
 def test_declared_length_does_not_raise_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -116,3 +118,53 @@ def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_query_is_said(tmp_path: Path) -> None:
     with filled(tmp_path) as store, pytest.raises(UnknownIdError, match="no query 9"):
         store.query(9)
+
+
+def test_the_log_may_disappear_while_a_reader_opens_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite deletes it when the last connection closes, which may be that of another request."""
+    filled(tmp_path).close()
+    log = tmp_path / f"{JUDGEMENTS_FILE}-wal"
+    log.write_bytes(b"")
+    stat = Path.stat
+
+    def stat_and_delete(path: Path, **options: bool) -> os.stat_result:
+        found = stat(path, **options)
+        if path == log:
+            log.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "stat", stat_and_delete)
+    with JudgementStore(tmp_path) as store:
+        assert len(store.queries()) == 1
+
+
+def test_several_create_the_file_while_others_read_it(tmp_path: Path) -> None:
+    """An empty file would be called lost data, and one that replaces another's loses what is in that one."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for number in range(20):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            together = Barrier(4)
+
+            def create(text: str, folder: Path = folder, together: Barrier = together) -> None:
+                together.wait()
+                with JudgementStore(folder, create=True) as store, store.changes():
+                    store.add_query(text, 2)
+
+            def read(_: str, folder: Path = folder, together: Barrier = together) -> None:
+                together.wait()
+                for _ in range(10):
+                    with JudgementStore(folder) as store:
+                        store.queries()
+
+            with ThreadPoolExecutor(4) as threads:
+                works = [threads.submit(work, text) for text in ("a", "b") for work in (create, read)]
+            for work in works:
+                work.result()
+            with JudgementStore(folder) as store:
+                assert {query.text for query in store.queries()} == {"a", "b"}
+            assert {path.name for path in folder.iterdir()} == {JUDGEMENTS_FILE}
+    finally:
+        sys.setswitchinterval(before)

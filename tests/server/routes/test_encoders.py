@@ -21,7 +21,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def finished(client: TestClient, job: dict[str, Any]) -> dict[str, Any]:
-    for _ in range(400):
+    for _ in range(6000):
         found: dict[str, Any] = client.get(f"/api/v1/jobs/{job['id']}").json()
         if found["state"] in ("done", "failed", "cancelled"):
             return found

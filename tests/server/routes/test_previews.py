@@ -47,7 +47,7 @@ def _ids(place: Path) -> dict[str, int]:
 
 
 def _await_preview(client: TestClient, id: int) -> dict[str, Any]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         answer = client.post(f"/api/v1/videos/{id}/preview", json={})
         assert answer.status_code == 200
@@ -114,17 +114,23 @@ def video(odd_place: Path) -> Video:
         return next(video for video in library.videos() if video.name == "old.avi")
 
 
+class Fates(list[str]):
+    """What became of each preview, and how many steps one takes."""
+
+    steps = 50
+
+
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Previews of a hundred bytes that take a second, and what became of each."""
-    fates: list[str] = []
+def slow(monkeypatch: pytest.MonkeyPatch) -> Fates:
+    """Previews of a hundred bytes that take a second or longer."""
+    fates = Fates()
 
     def preview(file: Any, out: Path) -> Iterator[float]:
         fates.append("begun")
         try:
-            for step in range(50):
+            for step in range(fates.steps):
                 out.write_bytes(bytes(100))
-                yield step / 50
+                yield step / fates.steps
                 time.sleep(0.02)
             fates[-1] = "made"
         finally:
@@ -135,14 +141,14 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
 def test_two_who_ask_get_one_and_the_last_to_leave_ends_it(
-    tmp_path: Path, video: Video, slow: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, video: Video, slow: Fates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = Previews(tmp_path / "previews", 1, 5, 1000)
     first, second = kept.ask(video), kept.ask(video)
@@ -150,7 +156,8 @@ def test_two_who_ask_get_one_and_the_last_to_leave_ends_it(
     _until(lambda: kept.ask(video).state == "ready")
     assert slow == ["made"]
     assert kept.find(video) is not None
-    monkeypatch.setattr(previews, "LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(previews, "LEASE_SECONDS", 2.0)
+    slow.steps = 10_000
     other = replace(video, id=77)
     begun = kept.ask(other)
     _until(lambda: begun.progress > 0)
@@ -160,22 +167,21 @@ def test_two_who_ask_get_one_and_the_last_to_leave_ends_it(
     assert os.listdir(tmp_path / "previews") == [os.path.basename(str(kept.find(video)))]
 
 
-def test_few_are_made_at_a_time_and_few_wait(tmp_path: Path, video: Video, slow: list[str]) -> None:
+def test_few_are_made_at_a_time_and_few_wait(tmp_path: Path, video: Video, slow: Fates) -> None:
+    slow.steps = 10_000
     kept = Previews(tmp_path / "previews", 1, 1, 1000)
     jobs = [kept.ask(replace(video, id=n)) for n in (1, 2)]
     with pytest.raises(previews.ApiError, match="too many previews"):
         kept.ask(replace(video, id=3))
     _until(lambda: jobs[0].state == "making")
     assert jobs[1].state == "waiting"
-    begun = time.monotonic()
     kept.close()
-    assert time.monotonic() - begun < 10
     assert slow == ["dropped"]
     with pytest.raises(previews.ApiError, match="stopping"):
         kept.ask(replace(video, id=4))
 
 
-def test_the_previews_used_longest_ago_make_room(tmp_path: Path, video: Video, slow: list[str]) -> None:
+def test_the_previews_used_longest_ago_make_room(tmp_path: Path, video: Video, slow: Fates) -> None:
     kept = Previews(tmp_path / "previews", 3, 5, 250)
     one, two, three = (replace(video, id=n) for n in (1, 2, 3))
     for wanted in (one, two):

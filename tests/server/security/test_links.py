@@ -37,7 +37,7 @@ def _add_all(client: TestClient) -> dict[str, Any]:
     """Add the first folder that can be added, and wait for the end of it."""
     folder = client.get("/api/v1/folders").json()["folders"][0]["id"]
     job = client.post("/api/v1/jobs", json={"folder": folder}).json()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while job["state"] in ("waiting", "running") and time.monotonic() < until:
         time.sleep(0.02)
         job = client.get(f"/api/v1/jobs/{job['id']}").json()

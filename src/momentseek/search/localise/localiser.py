@@ -183,10 +183,6 @@ class Curve:
             inside[min(max(at, 0), len(self) - 1)] = True
         return inside
 
-    def scores_within(self, start: float, end: float) -> Floats32:
-        """Scores of the clips in a span."""
-        return self.scores[self.inside(start, end)]
-
     def peak(self, start: float, end: float) -> float:
         """The middle of the best clip inside a span, in seconds: the time of the frame to show."""
         inside = np.flatnonzero((self.middles >= start) & (self.middles < end))
