@@ -18,17 +18,18 @@ import os
 import shlex
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from momentseek.core.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import SHARDS_FILE, folder_here, library_option, place_text
 from momentseek.library.origin import ORIGIN_FILE
 from momentseek.library.words import SPELLING_TOKENIZER, TOKENIZER
 
+T = TypeVar("T")
 SCHEMA = f"""
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE encoders (
@@ -217,6 +218,11 @@ MIN_CLIP_SECONDS, MAX_CLIP_SECONDS = 0.1, 600.0
 """Range of the setting ``clip_seconds``."""
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 """What SQLite raises; the last two if its message quotes damaged bytes, or a damaged number needs too much memory."""
+MAX_MAPPED_BYTES = 1 << 40
+"""Bytes of the database that are read through a map of its file, as far as SQLite allows (2 GB by default).
+
+A search reads a thousand rows at random, and reading each by a system call takes five times as long.
+"""
 BUSY_SECONDS = 30.0
 """Seconds that a writer waits for another transaction; ours last milliseconds."""
 
@@ -238,6 +244,8 @@ class Database:
         """Whether the database cannot be written, and was opened read-only."""
         self._full = False
         self._opened: tuple[int, ...] = ()
+        self._cached: dict[str, Any] = {}
+        self._cached_state = (-1, -1)
         if not create and not self.path.is_file():
             what = f"momentseek add FOLDER{library_option(folder)}{folder_here(folder)}"
             raise LibraryError(f"{folder}: has no library; make one with: {what}")
@@ -260,6 +268,7 @@ class Database:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._db.create_function("row_sum", -1, _row_sum, deterministic=True)
         try:
+            self._db.execute(f"PRAGMA mmap_size = {MAX_MAPPED_BYTES}")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA fullfsync = ON")  # on macOS only this flushes the disk's own cache
             if create:
@@ -415,6 +424,25 @@ class Database:
     def state(self) -> tuple[int, int]:
         """Two numbers that change whenever anybody, this connection included, has changed something."""
         return self.generation(), self._db.total_changes
+
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """The object cached under this name, made again whenever anybody has changed something."""
+        if (state := self.state()) != self._cached_state:
+            self._cached, self._cached_state = {}, state
+        if name not in self._cached:
+            self._cached[name] = make()
+        found: T = self._cached[name]
+        return found
+
+    def list_instances(self, index: str) -> bool:
+        """Make a temporary table of the places of each word in a full-text index; False if that is not allowed."""
+        try:
+            self._db.execute(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{index}_instances USING fts5vocab (main, {index}, instance)"
+            )
+        except sqlite3.OperationalError:
+            return False
+        return True
 
 
 def unusable(path: Path, e: Exception) -> LibraryError:

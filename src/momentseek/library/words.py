@@ -11,6 +11,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +167,10 @@ class WordMatcher:
                 out[:, column] |= np.array([sign in text for text in self.texts], bool)
         return out
 
+    def tokens(self) -> tuple[str, ...]:
+        """The words of all texts in order, as the index stores them."""
+        return tuple(term for (term,) in self._db.execute("SELECT term FROM places ORDER BY doc, offset"))
+
     def mark(self, terms: Sequence[str], before: str, after: str) -> list[str]:
         """The texts with ``before`` and ``after`` around every word that matches one of the terms."""
         out = list(self.texts)
@@ -187,7 +192,18 @@ def _take_index() -> sqlite3.Connection:
         return _SPARE_INDICES.pop()
     database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     database.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{TOKENIZER}')")
+    database.execute("CREATE VIRTUAL TABLE places USING fts5vocab (t, instance)")
     return database
+
+
+@lru_cache(8192)
+def index_tokens(text: str) -> tuple[str, ...]:
+    """The words of a text in order, as the catalog's indices store them.
+
+    >>> index_tokens("Running dogs"), index_tokens("...")
+    (('run', 'dog'), ())
+    """
+    return WordMatcher([text]).tokens()
 
 
 def _storable(text: str) -> str:
