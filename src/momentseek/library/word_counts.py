@@ -178,7 +178,7 @@ def _texts_with(catalog: Catalog, index: WordIndex, term: str) -> _Frequencies:
         return forms[0]
     ids, times, length = (np.concatenate(column) for column in zip(*forms, strict=True))
     each, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    return _Frequencies(each, np.bincount(place, times, len(each)), length[first])
+    return _Frequencies(each, np.bincount(place, times, len(each)).astype(np.float64), length[first])
 
 
 @dataclass
