@@ -18,18 +18,17 @@ import os
 import shlex
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from momentseek.core.errors import LibraryBusyError, LibraryError
 from momentseek.library.location import SHARDS_FILE, folder_here, library_option, place_text
 from momentseek.library.origin import ORIGIN_FILE
 from momentseek.library.words import SPELLING_TOKENIZER, TOKENIZER
 
-T = TypeVar("T")
 SCHEMA = f"""
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE encoders (
@@ -219,10 +218,7 @@ MIN_CLIP_SECONDS, MAX_CLIP_SECONDS = 0.1, 600.0
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 """What SQLite raises; the last two if its message quotes damaged bytes, or a damaged number needs too much memory."""
 MAX_MAPPED_BYTES = 1 << 40
-"""Bytes of the database that are read through a map of its file, as far as SQLite allows (2 GB by default).
-
-A search reads a thousand rows at random, and reading each by a system call takes five times as long.
-"""
+"""Bytes of the database that are read through a map of its file, as far as SQLite allows: system calls take longer."""
 BUSY_SECONDS = 30.0
 """Seconds that a writer waits for another transaction; ours last milliseconds."""
 
@@ -244,7 +240,7 @@ class Database:
         """Whether the database cannot be written, and was opened read-only."""
         self._full = False
         self._opened: tuple[int, ...] = ()
-        self._cached: dict[str, Any] = {}
+        self._cached: dict[str, dict[str, Any]] = {}
         self._cached_state = (-1, -1)
         if not create and not self.path.is_file():
             what = f"momentseek add FOLDER{library_option(folder)}{folder_here(folder)}"
@@ -425,24 +421,19 @@ class Database:
         """Two numbers that change whenever anybody, this connection included, has changed something."""
         return self.generation(), self._db.total_changes
 
-    def cached(self, name: str, make: Callable[[], T]) -> T:
-        """The object cached under this name, made again whenever anybody has changed something."""
+    def read_cache(self, name: str) -> dict[str, Any]:
+        """The cache with this name; all caches are emptied whenever anybody has changed something."""
         if (state := self.state()) != self._cached_state:
             self._cached, self._cached_state = {}, state
-        if name not in self._cached:
-            self._cached[name] = make()
-        found: T = self._cached[name]
-        return found
+        return self._cached.setdefault(name, {})
 
     def list_instances(self, index: str) -> bool:
         """Make a temporary table of the places of each word in a full-text index; False if that is not allowed."""
-        try:
-            self._db.execute(
-                f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{index}_instances USING fts5vocab (main, {index}, instance)"
-            )
-        except sqlite3.OperationalError:
-            return False
-        return True
+        sql = f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{index}_instances USING fts5vocab (main, {index}, instance)"
+        with suppress(sqlite3.OperationalError):
+            self._db.execute(sql)
+            return True
+        return False
 
 
 def unusable(path: Path, e: Exception) -> LibraryError:

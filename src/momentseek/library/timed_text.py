@@ -115,11 +115,9 @@ def cue_words(catalog: Catalog, kind: TrackKind, video: int) -> list[list[list[A
 
 def tracked_videos(catalog: Catalog, kind: TrackKind, videos: Iterable[int]) -> frozenset[int]:
     """Those of some videos that have a whole track."""
-    if not (listed := list(videos)):
-        return frozenset()
-    sql = """SELECT video FROM tracks
-             WHERE video IN (SELECT value FROM json_each(?)) AND kind = ? AND whole AND problem = ''"""
-    return frozenset(video for (video,) in catalog.rows(sql, (json.dumps(listed), kind.name)))
+    some = "video IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT video FROM tracks WHERE {some} AND kind = ? AND whole AND problem = ''"
+    return frozenset(video for (video,) in catalog.rows(sql, (json.dumps(list(videos)), kind.name)))
 
 
 def contents_without_track(catalog: Catalog, kind: TrackKind, contents: Iterable[str]) -> set[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -26,10 +26,8 @@ K1, B = 1.2, 0.75
 """BM25's constants in SQLite."""
 LEAST_RARITY = 1e-6
 """Weight of a word that more than half of the texts contain."""
-MAX_CACHED_TEXTS = 1 << 20
-"""Number of texts in the cached lists of an index from which the cache is emptied; each takes 24 bytes."""
-MAX_LOOKED_UP_SHARE = 0.2
-"""Share of the lengths of all texts that are looked up one by one before all are read."""
+MAX_CACHED_WORDS = 256
+"""Largest number of words whose texts are cached."""
 
 
 @dataclass(frozen=True)
@@ -137,14 +135,11 @@ def rank_texts(
     """
     found = [_texts_with(catalog, index, term) for term in terms]
     ids = np.unique(np.concatenate([each.id for each in found])) if found else np.zeros(0, np.int64)
-    places = [np.searchsorted(ids, each.id) for each in found]
-    length = np.zeros(len(ids))
-    for place, each in zip(places, found, strict=True):
-        length[place] = each.length
     score = np.zeros(len(ids))
-    damp = K1 * (1 - B + B * length / everywhere.mean_length)
-    for place, each, holding in zip(places, found, everywhere.of(terms), strict=True):
-        score[place] += everywhere.rarity(holding) * ((each.times * (K1 + 1.0)) / (each.times + damp[place]))
+    for each, holding in zip(found, everywhere.of(terms), strict=True):
+        damp = K1 * (1 - B + B * each.length / everywhere.mean_length)
+        weighted = everywhere.rarity(holding) * ((each.times * (K1 + 1.0)) / (each.times + damp))
+        score[np.searchsorted(ids, each.id)] += weighted
     best = keep_best(score, limit) if videos is None else np.arange(len(ids))
     ids, score = ids[best], score[best]
     some = "" if videos is None else f"AND {index.video} IN (SELECT value FROM json_each(?))"
@@ -181,31 +176,18 @@ def _texts_with(catalog: Catalog, index: WordIndex, term: str) -> _Frequencies:
     return _Frequencies(each, np.bincount(place, times, len(each)).astype(np.float64), length[first])
 
 
-@dataclass
-class _ReadTexts:
-    """What was read of an index since the library last changed."""
-
-    forms: dict[str, _Frequencies] = field(default_factory=dict)
-    cached: int = 0
-    """Number of texts in ``forms``."""
-    sought: int = 0
-    """Number of texts whose lengths were looked up one by one."""
-    lengths: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
-    """Ids and lengths of all texts, once they were read."""
-
-
 def _texts_with_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
     """The texts that hold a word in one spelling; cached until the library changes."""
-    read = catalog.cached(index.table, _ReadTexts)
-    if form not in read.forms:
-        if read.cached > MAX_CACHED_TEXTS:
-            read.forms, read.cached = {}, 0
-        read.forms[form] = _read_form(catalog, index, form, read)
-        read.cached += len(read.forms[form].id)
-    return read.forms[form]
+    known = catalog.read_cache(index.table)
+    if form not in known:
+        if len(known) >= MAX_CACHED_WORDS:
+            known.clear()
+        known[form] = _read_form(catalog, index, form)
+    found: _Frequencies = known[form]
+    return found
 
 
-def _read_form(catalog: Catalog, index: WordIndex, form: str, read: _ReadTexts) -> _Frequencies:
+def _read_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
     """Read the texts that hold a word in one spelling.
 
     SQLite sends all numbers as one text, which takes a fifth of the time of as many rows.
@@ -215,39 +197,12 @@ def _read_form(catalog: Catalog, index: WordIndex, form: str, read: _ReadTexts) 
         return _read_phrase(catalog, index, form)
     sql = f"SELECT group_concat(doc) FROM temp.{index.table}_instances WHERE term = ?"
     listed = catalog.rows(sql, tokens)[0][0] or ""
-    ids, times = np.unique(np.fromstring(listed, np.int64, sep=","), return_counts=True)
-    known, length = _text_lengths(catalog, index, ids, read)
-    if not np.array_equal(known, ids):  # the index is damaged
+    sql = f"SELECT group_concat(hex(sz), '') FROM json_each(?) JOIN {index.table}_docsize AS d ON d.id = value"
+    lengths = _lengths(bytes.fromhex(catalog.rows(sql, (f"[{listed}]",))[0][0] or ""))
+    ids, first, times = np.unique(np.fromstring(listed, np.int64, sep=","), return_index=True, return_counts=True)
+    if len(lengths) != times.sum():  # the index is damaged
         return _read_phrase(catalog, index, form)
-    return _Frequencies(ids, times.astype(np.float64), length)
-
-
-def _text_lengths(
-    catalog: Catalog, index: WordIndex, ids: NDArray[np.int64], read: _ReadTexts
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Those of some texts, by rising ids, whose lengths the index has, and how many words each has.
-
-    Looking up a length takes several times as long as reading it with all others. So all are read as soon as a share of
-    them was looked up.
-    """
-    sql = f"SELECT group_concat(id), group_concat(hex(sz), '') FROM {index.table}_docsize"
-    read.sought += len(ids)
-    if read.lengths is None and read.sought < MAX_LOOKED_UP_SHARE * _totals(catalog, index)[0]:
-        return _parse_lengths(
-            catalog.rows(f"{sql} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids.tolist()),))[0]
-        )
-    if read.lengths is None:
-        read.lengths = _parse_lengths(catalog.rows(sql)[0])
-    known, length = read.lengths
-    there = np.searchsorted(known, ids)
-    there = there[there < len(known)]
-    return known[there], length[there]
-
-
-def _parse_lengths(row: tuple[str | None, str | None]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Ids and lengths of texts from what SQLite sends of them, by rising ids."""
-    ids, sizes = row
-    return np.fromstring(ids or "", np.int64, sep=","), _lengths(bytes.fromhex(sizes or ""))
+    return _Frequencies(ids, times.astype(np.float64), lengths[first])
 
 
 def _read_phrase(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:

@@ -167,10 +167,6 @@ class WordMatcher:
                 out[:, column] |= np.array([sign in text for text in self.texts], bool)
         return out
 
-    def tokens(self) -> tuple[str, ...]:
-        """The words of all texts in order, as the index stores them."""
-        return tuple(term for (term,) in self._db.execute("SELECT term FROM places ORDER BY doc, offset"))
-
     def mark(self, terms: Sequence[str], before: str, after: str) -> list[str]:
         """The texts with ``before`` and ``after`` around every word that matches one of the terms."""
         out = list(self.texts)
@@ -203,7 +199,8 @@ def index_tokens(text: str) -> tuple[str, ...]:
     >>> index_tokens("Running dogs"), index_tokens("...")
     (('run', 'dog'), ())
     """
-    return WordMatcher([text]).tokens()
+    matcher = WordMatcher([text])
+    return tuple(term for (term,) in matcher._db.execute("SELECT term FROM places ORDER BY offset"))
 
 
 def _storable(text: str) -> str:
