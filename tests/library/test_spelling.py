@@ -74,3 +74,29 @@ def test_a_word_with_two_spellings_ranks_the_same_in_parts_of_a_library(tmp_path
 def test_nothing_else_is_taken_for_another_spelling() -> None:
     for word in ("four", "hour", "flour", "prize", "size", "for", "parameter", "filling", "dog"):
         assert all(other in (word, "4", "hr") for other in spellings(word)), word
+
+
+def test_texts_are_scored_as_sqlite_does_to_the_last_bit(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    words = np.array(["dog", "dogs", "cat", "house", "running", "red", *(f"word{n}" for n in range(30))])
+    texts = [" ".join(rng.choice(words, size)) for size in rng.integers(1, 40, 300)] + ["dog " * 200]
+    catalog = fill(
+        tmp_path, {"a.mp4": nothing(24, 0)}, {"a.mp4": [Cue(i, i + 1, text) for i, text in enumerate(texts)]}
+    )
+    sql = "SELECT rowid, -bm25(speech_words) FROM speech_words WHERE speech_words MATCH ? ORDER BY 2 DESC, 1"
+    for terms in (["dog"], ["cat", "runs"], ["red", "word3", "house", "unicorn"]):
+        for _ in range(3):  # lengths are looked up, then read all at once, then cached
+            ranked = rank_texts(catalog, CUES, terms, None, 1000, count_words(catalog, CUES, terms))
+            assert list(zip(ranked.id.tolist(), ranked.bm25.tolist(), strict=True)) == catalog.rows(
+                sql, (" OR ".join(terms),)
+            )
+
+
+def test_a_changed_text_is_counted_at_once(tmp_path: Path) -> None:
+    catalog = fill(tmp_path, {"a.mp4": nothing(24, 0)}, {"a.mp4": [Cue(1, 2, "a dog"), Cue(3, 4, "a cat")]})
+    assert count_words(catalog, CUES, ["dog", "cat"]).of(["dog", "cat"]) == [1, 1]
+    with catalog.changes():
+        catalog.set_cues(1, [Cue(1, 2, "a dog"), Cue(3, 4, "two dogs")])
+    total = count_words(catalog, CUES, ["dog", "cat"])
+    assert total.of(["dog", "cat"]) == [2, 0]
+    assert len(rank_texts(catalog, CUES, ["dog"], None, 10, total).id) == 2

@@ -15,7 +15,16 @@ from momentseek.core.errors import MediaError
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import CAPTIONS, OCR, TrackKind
 from momentseek.library.store import LibraryStore
-from momentseek.library.timed_text import Maker, PendingVideo, TrackPart, track, track_counts
+from momentseek.library.timed_text import (
+    Maker,
+    PendingVideo,
+    TrackPart,
+    fail_track,
+    finish_track,
+    track,
+    track_counts,
+    tracked_videos,
+)
 from momentseek.library.tracks import background
 from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass
 from momentseek.library.word_counts import RankedTexts, rank_texts
@@ -176,3 +185,12 @@ def test_search_survives_a_text_removed_meanwhile(skies: LibraryStore, monkeypat
     monkeypatch.setattr(part, "rank_texts", rank_and_remove)
     assert found(skies, "described:thunderstorms") == []
     assert skies.videos() == []
+
+
+def test_only_the_tracks_of_the_asked_videos_are_read(library: LibraryStore) -> None:
+    with library.catalog.changes():
+        for video in (3, 5, 8):
+            finish_track(library.catalog, CAPTIONS, video, Maker("someone", "0"), 9.0)
+        fail_track(library.catalog, CAPTIONS, 9, Maker("someone", "0"), "has no picture")
+    assert tracked_videos(library.catalog, CAPTIONS, [1, 5, 8, 9]) == {5, 8}
+    assert tracked_videos(library.catalog, OCR, [5]) == tracked_videos(library.catalog, CAPTIONS, []) == set()

@@ -225,6 +225,8 @@ MIN_CLIP_SECONDS, MAX_CLIP_SECONDS = 0.1, 600.0
 """Range of the setting ``clip_seconds``."""
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 """What SQLite raises; the last two if its message quotes damaged bytes, or a damaged number needs too much memory."""
+MAX_MAPPED_BYTES = 1 << 40
+"""Bytes of the database that are read through a map of its file, as far as SQLite allows: system calls take longer."""
 BUSY_SECONDS = 30.0
 """Seconds that a writer waits for another transaction; ours last milliseconds."""
 
@@ -246,6 +248,8 @@ class Database:
         """Whether the database cannot be written, and was opened read-only."""
         self._full = False
         self._opened: tuple[int, ...] = ()
+        self._cached: dict[str, dict[str, Any]] = {}
+        self._cached_state = (-1, -1)
         if not create and not self.path.is_file():
             what = f"momentseek add FOLDER{library_option(folder)}{folder_here(folder)}"
             raise LibraryError(f"{folder}: has no library; make one with: {what}")
@@ -270,6 +274,7 @@ class Database:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._db.create_function("row_sum", -1, _row_sum, deterministic=True)
         try:
+            self._db.execute(f"PRAGMA mmap_size = {MAX_MAPPED_BYTES}")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA fullfsync = ON")  # on macOS only this flushes the disk's own cache
             if create:
@@ -434,6 +439,20 @@ class Database:
     def state(self) -> tuple[int, int]:
         """Two numbers that change whenever anybody, this connection included, has changed something."""
         return self.generation(), self._db.total_changes
+
+    def read_cache(self, name: str) -> dict[str, Any]:
+        """The cache with this name; all caches are emptied whenever anybody has changed something."""
+        if (state := self.state()) != self._cached_state:
+            self._cached, self._cached_state = {}, state
+        return self._cached.setdefault(name, {})
+
+    def list_instances(self, index: str) -> bool:
+        """Make a temporary table of the places of each word in a full-text index; False if that is not allowed."""
+        sql = f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{index}_instances USING fts5vocab (main, {index}, instance)"
+        with suppress(sqlite3.OperationalError):
+            self._db.execute(sql)
+            return True
+        return False
 
 
 def create_file(path: Path) -> None:

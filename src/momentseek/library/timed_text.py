@@ -113,10 +113,11 @@ def cue_words(catalog: Catalog, kind: TrackKind, video: int) -> list[list[list[A
     return [json.loads(words or "[]") for (words,) in catalog.rows(sql, (kind.name, video))]
 
 
-def tracked_videos(catalog: Catalog, kind: TrackKind) -> frozenset[int]:
-    """Ids of the videos that have a whole track."""
-    sql = "SELECT video FROM tracks WHERE kind = ? AND whole AND problem = ''"
-    return frozenset(video for (video,) in catalog.rows(sql, (kind.name,)))
+def tracked_videos(catalog: Catalog, kind: TrackKind, videos: Iterable[int]) -> frozenset[int]:
+    """Those of some videos that have a whole track."""
+    some = "video IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT video FROM tracks WHERE {some} AND kind = ? AND whole AND problem = ''"
+    return frozenset(video for (video,) in catalog.rows(sql, (json.dumps(list(videos)), kind.name)))
 
 
 def contents_without_track(catalog: Catalog, kind: TrackKind, contents: Iterable[str]) -> set[str]:

@@ -1,10 +1,10 @@
 """How often words occur in a library's texts, and the best texts by BM25.
 
 BM25 weighs a word by how rare it is and a text by how long it is compared with the others. SQLite's own ``bm25()``
-counts in a single database. A library that is part of a larger one must count over all parts; otherwise a word would be
-rare in one part and common in another. So each part returns its :class:`WordCounts`, and scores its texts by their sum.
-How often a text has a word is computed from SQLite's score: ``s = idf · 2.2 f / (f + c)`` with ``c = 1.2 (0.25 + 0.75
-length / mean)``, and all but ``f`` is known.
+counts in a single database, and looks up the length of each text by itself. A library that is part of a larger one must
+count over all parts; otherwise a word would be rare in one part and common in another. So each part returns its
+:class:`WordCounts`, and scores its texts by their sum, in arrays and to the same bits as SQLite. Which texts have a
+word, how often, and how long they are is read at once for all of its texts, and cached until the library changes.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.spelling import spellings
-from momentseek.library.words import match_any, match_form
+from momentseek.library.words import index_tokens, match_form
 
 K1, B = 1.2, 0.75
 """BM25's constants in SQLite."""
 LEAST_RARITY = 1e-6
 """Weight of a word that more than half of the texts contain."""
+MAX_CACHED_WORDS = 256
+"""Largest number of words whose texts are cached."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,14 @@ class WordIndex:
     columns: str = "start, end, text, start"
     """SQL for a text's start and end in seconds, the text, and the time of the frame to show."""
     video: str = "video"
+    stemmed: bool = True
+    """Whether it stems words."""
 
 
 CUES = WordIndex("speech_words", "cues")
 NAMES = WordIndex("name_words", "videos", "0.0, 0.0, name, 0.0", video="id")
 LINES = WordIndex("ocr_words", "cues", "start, end, text, frame")
-SPELLINGS = WordIndex("ocr_spellings", "cues", "start, end, text, frame")
+SPELLINGS = WordIndex("ocr_spellings", "cues", "start, end, text, frame", stemmed=False)
 CAPTIONS = WordIndex("captions_words", "cues", "start, end, text, (start + end) / 2")
 
 
@@ -114,8 +118,7 @@ def count_words(catalog: Catalog, index: WordIndex, terms: Sequence[str]) -> Wor
     texts, words = _totals(catalog, index)
     if not texts:
         return WordCounts(0, 0, tuple((term, 0) for term in terms))
-    sql = f"SELECT count(*) FROM {index.table} WHERE {index.table} MATCH ?"
-    return WordCounts(texts, words, tuple((term, catalog.rows(sql, (match_any([term]),))[0][0]) for term in terms))
+    return WordCounts(texts, words, tuple((term, len(_texts_with(catalog, index, term).id)) for term in terms))
 
 
 def rank_texts(
@@ -130,64 +133,20 @@ def rank_texts(
 
     ``videos`` restricts the answer to these ids, None stands for all.
     """
-    none = RankedTexts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    if not terms:
-        return none
-    if _totals(catalog, index) == (everywhere.texts, everywhere.words) and not any(
-        len(spellings(term)) > 1 and len(_count_forms(catalog, index, term).holding) > 1 for term in terms
-    ):
-        return _rank_all(catalog, index, terms, videos, limit)  # all texts are here, each word in one spelling
-    forms = [_count_forms(catalog, index, term) for term in terms]
-    found = [
-        _Frequencies.total([_frequencies(catalog, index, form, videos, some) for form, _ in some.holding])
-        for some in forms
-    ]
-    ids = np.concatenate([each.id for each in found])
-    if not len(ids):
-        return none
-    ids, first = np.unique(ids, return_index=True)
-    video = np.concatenate([each.video for each in found])[first]
-    length = np.concatenate([each.length for each in found])[first]
+    found = [_texts_with(catalog, index, term) for term in terms]
+    ids = np.unique(np.concatenate([each.id for each in found])) if found else np.zeros(0, np.int64)
     score = np.zeros(len(ids))
-    damp = K1 * (1 - B + B * length / everywhere.mean_length)
     for each, holding in zip(found, everywhere.of(terms), strict=True):
-        times = np.zeros(len(ids))
-        times[np.searchsorted(ids, each.id)] = each.times
-        score += everywhere.rarity(holding) * ((times * (K1 + 1.0)) / (times + damp))
-    return RankedTexts(ids, video, score).first(limit)
-
-
-def _rank_all(
-    catalog: Catalog, index: WordIndex, terms: Sequence[str], videos: NDArray[np.int64] | None, limit: int
-) -> RankedTexts:
-    """The best texts of a library by SQLite's own BM25; without a restriction, only these are looked up."""
-    if videos is None:
-        rows = catalog.rows(
-            f"""WITH found AS MATERIALIZED (
-                    SELECT rowid AS number, bm25({index.table}) AS bm25 FROM {index.table} WHERE {index.table} MATCH ?1
-                )
-                SELECT t.id, t.{index.video}, -bm25 FROM found JOIN {index.texts} AS t ON t.id = number
-                WHERE bm25 <= coalesce((SELECT bm25 FROM found ORDER BY bm25 LIMIT 1 OFFSET ?2 - 1), 0)
-                ORDER BY bm25, t.{index.video}, t.id LIMIT ?2""",
-            (match_any(terms), limit),
-        )
-    else:
-        some, ids = _restriction(index, videos)
-        rows = catalog.rows(
-            f"""SELECT t.id, t.{index.video}, -bm25({index.table}) FROM {index.table}
-                JOIN {index.texts} AS t ON t.id = {index.table}.rowid WHERE {index.table} MATCH ? {some}
-                ORDER BY bm25({index.table}), t.{index.video}, t.id LIMIT ?""",
-            (match_any(terms), *ids, limit),
-        )
-    id, video, score = zip(*rows, strict=True) if rows else ((), (), ())
-    return RankedTexts(np.array(id, np.int64), np.array(video, np.int64), np.array(score, np.float64))
-
-
-def _restriction(index: WordIndex, videos: NDArray[np.int64] | None) -> tuple[str, tuple[str, ...]]:
-    """SQL that restricts texts ``t`` to those of some videos, and its values."""
-    if videos is None:
-        return "", ()
-    return f"AND t.{index.video} IN (SELECT value FROM json_each(?))", (json.dumps(videos.tolist()),)
+        damp = K1 * (1 - B + B * each.length / everywhere.mean_length)
+        weighted = everywhere.rarity(holding) * ((each.times * (K1 + 1.0)) / (each.times + damp))
+        score[np.searchsorted(ids, each.id)] += weighted
+    best = keep_best(score, limit) if videos is None else np.arange(len(ids))
+    ids, score = ids[best], score[best]
+    some = "" if videos is None else f"AND {index.video} IN (SELECT value FROM json_each(?))"
+    values = [json.dumps(each.tolist()) for each in (ids, videos) if each is not None]
+    sql = f"SELECT id, {index.video} FROM {index.texts} WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY id"
+    there, video = np.array(catalog.rows(sql, values) if len(ids) else [], np.int64).reshape(-1, 2).T
+    return RankedTexts(there, video, score[np.searchsorted(ids, there)]).first(limit)
 
 
 def read_texts(catalog: Catalog, index: WordIndex, ids: NDArray[np.int64]) -> list[tuple[float, float, str, float]]:
@@ -200,56 +159,75 @@ def read_texts(catalog: Catalog, index: WordIndex, ids: NDArray[np.int64]) -> li
 
 
 class _Frequencies(NamedTuple):
-    """The texts that hold a word: how often, and how many words each has."""
+    """The texts that hold a word, by rising ids: how often, and how many words each has."""
 
     id: NDArray[np.int64]
-    video: NDArray[np.int64]
     times: NDArray[np.float64]
     length: NDArray[np.float64]
 
-    @classmethod
-    def total(cls, forms: Sequence[_Frequencies]) -> _Frequencies:
-        """Those of a word, given those of each of its spellings."""
-        if not forms:
-            return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-        ids, video, times, length = (np.concatenate(column) for column in zip(*forms, strict=True))
-        each, first, place = np.unique(ids, return_index=True, return_inverse=True)
-        return cls(each, video[first], np.bincount(place, times, len(each)).astype(np.float64), length[first])
+
+def _texts_with(catalog: Catalog, index: WordIndex, term: str) -> _Frequencies:
+    """The texts that hold a word in any of its spellings."""
+    forms = [_texts_with_form(catalog, index, form) for form in spellings(term)]
+    if len(forms) == 1:
+        return forms[0]
+    ids, times, length = (np.concatenate(column) for column in zip(*forms, strict=True))
+    each, first, place = np.unique(ids, return_index=True, return_inverse=True)
+    return _Frequencies(each, np.bincount(place, times, len(each)).astype(np.float64), length[first])
 
 
-def _count_forms(catalog: Catalog, index: WordIndex, term: str) -> WordCounts:
-    """The counts of an index for those spellings of a word that it has."""
-    texts, words = _totals(catalog, index)
-    sql = f"SELECT count(*) FROM {index.table} WHERE {index.table} MATCH ?"
-    counted = [(form, catalog.rows(sql, (match_form(form),))[0][0]) for form in spellings(term)]
-    return WordCounts(texts, words, tuple((form, number) for form, number in counted if number))
+def _texts_with_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
+    """The texts that hold a word in one spelling; cached until the library changes."""
+    known = catalog.read_cache(index.table)
+    if form not in known:
+        if len(known) >= MAX_CACHED_WORDS:
+            known.clear()
+        known[form] = _read_form(catalog, index, form)
+    found: _Frequencies = known[form]
+    return found
 
 
-def _frequencies(
-    catalog: Catalog, index: WordIndex, term: str, videos: NDArray[np.int64] | None, here: WordCounts
-) -> _Frequencies:
-    some, ids = _restriction(index, videos)
+def _read_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
+    """Read the texts that hold a word in one spelling.
+
+    SQLite sends all numbers as one text, which takes a fifth of the time of as many rows.
+    """
+    tokens = index_tokens(form) if index.stemmed else ()
+    if len(tokens) != 1 or not catalog.list_instances(index.table):
+        return _read_phrase(catalog, index, form)
+    sql = f"SELECT group_concat(doc) FROM temp.{index.table}_instances WHERE term = ?"
+    listed = catalog.rows(sql, tokens)[0][0] or ""
+    sql = f"SELECT group_concat(hex(sz), '') FROM json_each(?) JOIN {index.table}_docsize AS d ON d.id = value"
+    lengths = _lengths(bytes.fromhex(catalog.rows(sql, (f"[{listed}]",))[0][0] or ""))
+    ids, first, times = np.unique(np.fromstring(listed, np.int64, sep=","), return_index=True, return_counts=True)
+    if len(lengths) != times.sum():  # the index is damaged
+        return _read_phrase(catalog, index, form)
+    return _Frequencies(ids, times.astype(np.float64), lengths[first])
+
+
+def _read_phrase(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
+    """Read the texts that hold words in a row.
+
+    How often is computed from SQLite's score: ``s = idf · 2.2 f / (f + c)`` with ``c = 1.2 (0.25 + 0.75 length /
+    mean)``, and all but ``f`` is known.
+    """
     rows = catalog.rows(
-        f"""SELECT t.id, t.{index.video}, -bm25({index.table}), d.sz FROM {index.table}
-            JOIN {index.texts} AS t ON t.id = {index.table}.rowid
-            JOIN {index.table}_docsize AS d ON d.id = {index.table}.rowid
-            WHERE {index.table} MATCH ? {some}""",
-        (match_form(term), *ids),
+        f"""SELECT f.rowid, -bm25({index.table}), d.sz FROM {index.table} AS f
+            JOIN {index.table}_docsize AS d ON d.id = f.rowid WHERE {index.table} MATCH ? ORDER BY f.rowid""",
+        (match_form(form),),
     )
-    id, video, score, sizes = zip(*rows, strict=True) if rows else ((), (), (), ())
-    length = _lengths(sizes)
-    share = np.array(score, np.float64) / here.rarity(here.of([term])[0])
+    id, score, sizes = zip(*rows, strict=True) if rows else ((), (), ())
+    here = WordCounts(*_totals(catalog, index))
+    length = _lengths(b"".join(sizes))
+    share = np.array(score, np.float64) / here.rarity(len(rows))
     damp = K1 * (1 - B + B * length / here.mean_length)
-    times = np.rint(share * damp / (K1 + 1.0 - share))
-    return _Frequencies(np.array(id, np.int64), np.array(video, np.int64), times, length)
+    return _Frequencies(np.array(id, np.int64), np.rint(share * damp / (K1 + 1.0 - share)), length)
 
 
-def _lengths(sizes: Sequence[bytes]) -> NDArray[np.float64]:
-    """Numbers of words of texts, as the index keeps them; most are a byte each."""
-    joined = b"".join(sizes)
-    if len(joined) == len(sizes):
-        return np.frombuffer(joined, np.uint8).astype(np.float64)
-    return np.array([_numbers(size)[0] for size in sizes], np.float64)
+def _lengths(sizes: bytes) -> NDArray[np.float64]:
+    """Numbers of words of texts, as an index stores them one after another; most are a byte each."""
+    joined = np.frombuffer(sizes, np.uint8)
+    return joined.astype(np.float64) if (joined < 0x80).all() else np.array(_numbers(sizes), np.float64)
 
 
 def _totals(catalog: Catalog, index: WordIndex) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import sqlite3
 import unicodedata
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +188,19 @@ def _take_index() -> sqlite3.Connection:
         return _SPARE_INDICES.pop()
     database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     database.execute(f"CREATE VIRTUAL TABLE t USING fts5 (text, tokenize='{TOKENIZER}')")
+    database.execute("CREATE VIRTUAL TABLE places USING fts5vocab (t, instance)")
     return database
+
+
+@lru_cache(8192)
+def index_tokens(text: str) -> tuple[str, ...]:
+    """The words of a text in order, as the catalog's indices store them.
+
+    >>> index_tokens("Running dogs"), index_tokens("...")
+    (('run', 'dog'), ())
+    """
+    matcher = WordMatcher([text])
+    return tuple(term for (term,) in matcher._db.execute("SELECT term FROM places ORDER BY offset"))
 
 
 def _storable(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from momentseek.core.moments.moment import Moment
 from momentseek.core.reports import Tabular, count
@@ -20,8 +20,7 @@ MAX_HIDDEN = 20
 """Largest number of hidden weak hits that is counted; this number means this many or more."""
 
 
-@dataclass(frozen=True)
-class StreamHit:
+class StreamHit(NamedTuple):
     """A moment as one stream (vision, speech, text or described) found it; a stream returns its hits best first."""
 
     video: int

@@ -239,8 +239,7 @@ class LibraryPart:
         planes: tuple[VideoList, ...] = ()
         if depth and asked.vision is not None and asked.vision.moments is not None and state.vision.moments:
             planes = list_by_planes(state.vision, asked.vision.moments, allowed, depth)
-        transcribed = tracked_videos(self._catalog, SPEECH) if "cues" in (words or ()) else frozenset()
-        texts = {kind: self._texts(kind, *some, allowed, transcribed) for kind, some in (words or {}).items()}
+        texts = {kind: self._texts(kind, *some, allowed) for kind, some in (words or {}).items()}
         meant = None if meaning is None else find_meant(state, meaning, allowed)
         heard = tuple(find_sounds(self._catalog, sounds, allowed)) if sounds else ()
         mentioned = {match.hit.video for match in heard} | {hit.video for hit in (phrases.hits if phrases else ())}
@@ -264,20 +263,15 @@ class LibraryPart:
         hits = seek_spans(scores, search.budget(page), lambda ids: search.spans(self.state, ids))
         return SearchedVideos(np.array(list(scores), np.int64), np.array(list(scores.values()), np.float64), hits)
 
-    def _texts(
-        self,
-        kind: TextKind,
-        terms: Sequence[str],
-        everywhere: WordCounts,
-        allowed: Ids | None,
-        transcribed: frozenset[int],
-    ) -> TextRows:
+    def _texts(self, kind: TextKind, terms: Sequence[str], everywhere: WordCounts, allowed: Ids | None) -> TextRows:
         index = WORD_INDICES[kind]
         with self._catalog.view():  # a writer may remove a text between ranking and reading
             ranked = rank_texts(self._catalog, index, terms, allowed, MAX_TEXTS[kind], everywhere)
             rows = read_texts(self._catalog, index, ranked.id)
         start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 4
-        by_machine = [video in transcribed for video in ranked.video.tolist()]
+        videos = ranked.video.tolist()
+        transcribed = tracked_videos(self._catalog, SPEECH, set(videos)) if kind == "cues" else frozenset()
+        by_machine = [video in transcribed for video in videos]
         columns = (*ranked, start, end, at, by_machine)
         return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), list(texts))
 

@@ -298,6 +298,8 @@ class SearchSession:
     def _add_names(self, candidates: list[Candidate]) -> None:
         """Add the name stream: a video whose name matches counts for its best moment."""
         names = self._find_names()
+        if not names:
+            return
         videos = self._known_videos(name.video for name in names)
         best = {c.video: c for c in reversed(self._fuse(candidates))}
         wanted = [name.video for name in names if name.video in videos and name.video not in best]
@@ -347,7 +349,7 @@ class SearchSession:
         )
         self.search_vision(asked)
         if self._unknown_words:
-            self.seen = [replace(hit, level="weak") for hit in self.seen]
+            self.seen = [hit._replace(level="weak") for hit in self.seen]
 
     def search_vision(self, asked: VisionQuery) -> None:
         """Search the vision stream until a page of hits is full."""

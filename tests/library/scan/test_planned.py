@@ -55,10 +55,11 @@ def test_the_best_are_those_of_scoring_every_video_that_comes_near_enough(seed, 
     parts = [segments[2], segments[0]]
     scores = CompiledKernel().scores([(part, None) for part in parts], query.vectors[0])
     ids = np.concatenate([part.ids for part in parts])
-    first = videos[: first_videos(k)]
-    reached = np.sort(scores[first])[::-1]
-    cut = -np.inf if margin is None or len(reached) < k else reached[k - 1] - margin
-    near = videos[(np.arange(len(videos)) < first_videos(k)) | (bounds >= np.float32(cut))]
+    near = videos[: first_videos(k)]
+    for video, bound in zip(videos[len(near) :], bounds[len(near) :], strict=True):
+        reached = np.sort(scores[near])[::-1]
+        if margin is None or len(reached) < k or bound >= np.float32(reached[k - 1] - margin):
+            near = np.append(near, video)
     near = near[scores[near] > -np.inf]
     near = near[np.lexsort((ids[near], -scores[near]))][:k]
 

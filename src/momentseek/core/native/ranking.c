@@ -188,7 +188,7 @@ INLINE void ask_for(const void *row, int64_t bytes) {
         if (numbers && !find_video(parts, starts, count, number[0], &next)) return OUTSIDE;                           \
         for (int64_t n = 0; n < numbers; n++) {                                                                       \
             v = next;                                                                                                 \
-            if (n == first && *held == k) cut = (float)((double)heap[0].score - margin);                              \
+            if (n >= first && *held == k) cut = (float)((double)heap[0].score - margin);                              \
             if (n >= first && bound[n] < cut) break;                                                                  \
             next.begin = next.end = 0;                                                                                \
             if (n + 1 < numbers && !find_video(parts, starts, count, number[n + 1], &next)) return OUTSIDE;           \
@@ -230,7 +230,7 @@ WIDE DEFINE_RANK(rank_wide, code_dot_wide, half_dot_wide)
 
 /* The k best of some videos by their exact scores, best first and equal ones by their ids, at k places of `id`, `score`,
  * `part` and `at`; `done` gets how many there are. The videos have numbers, those of a part from its start on, and come
- * by falling bounds. The first few are scored; of the others those that come within `margin` of the k-th of these. */
+ * by falling bounds. The first few are scored; of the others those that come within `margin` of the k-th best so far. */
 EXPORT int64_t rank_videos(const part_t *parts, const int64_t *starts, int64_t count, int64_t dim, const int32_t *number,
                            const float *bound, int64_t numbers, int64_t first, int64_t k, double margin,
                            const int16_t *asked, const float *step, const float *slack, const float *floor,

@@ -207,7 +207,7 @@ class CoveredSegments:
     ) -> BestVideos:
         """The k best of some videos, given by their numbers in the order of falling bounds.
 
-        The first few are scored; of the others, those whose bounds are within the margin of the k-th best of these.
+        The first few are scored; of the others, those whose bounds are within the margin of the k-th best so far.
         """
         dim = query.vectors.shape[1]
         table, count = self._given[0], min(k, len(videos))

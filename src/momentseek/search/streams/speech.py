@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
@@ -69,7 +70,7 @@ class MeaningQuery:
         low, centre = np.quantile(scores, (0.25, 0.5)).tolist()
         return cls(vector, Scale(centre, max((centre - low) / NORMAL_QUARTILE, 1e-6), rows))
 
-    @property
+    @cached_property
     def least(self) -> float:
         """The smallest cosine of a fair match; higher in large libraries, and in those too small to judge."""
         low, high = MIN_MEANING
@@ -252,7 +253,7 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
         if sure:
             del shares[other]
     order = sorted(shares, key=lambda u: (-LEVELS.index(u.level), -shares[u], u.video, u.start, u.end))
-    return [u if u.meant == meant.get(u) else replace(u, meant=meant.get(u)) for u in order]
+    return [u if u.meant == meant.get(u) else u._replace(meant=meant.get(u)) for u in order]
 
 
 # the times of the words of a phrase, if a recogniser transcribed them; more exact than those of cues
@@ -263,7 +264,7 @@ def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequenc
 
     The frame to show is in the middle of the phrases' words. Other hits stay as they are.
     """
-    heard = tracked_videos(catalog, SPEECH) if hits else frozenset()
+    heard = tracked_videos(catalog, SPEECH, {hit.video for hit in hits[:MAX_BOUNDED_HITS]})
     known: dict[int, list[SpokenWord]] = {}
     out = []
     for hit in hits[:MAX_BOUNDED_HITS]:
@@ -276,7 +277,7 @@ def bound_by_words(catalog: Catalog, hits: Sequence[StreamHit], phrases: Sequenc
             if bounds is not None:
                 start, end = sentence_bounds(known[hit.video], *bounds)
                 start, end = max(0.0, start - WORD_MARGIN_SECONDS), end + WORD_MARGIN_SECONDS
-                hit = replace(hit, start=start, end=end, peak=sum(bounds) / 2)
+                hit = hit._replace(start=start, end=end, peak=sum(bounds) / 2)
         out.append(hit)
     return [*out, *hits[MAX_BOUNDED_HITS:]]
 
