@@ -124,7 +124,7 @@ def build_plan(
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
             arrays = _list_means(_pool_all(covers, Path(work), progress), Path(work))
-            arrays["basis"] = _write_leading(covers, Path(work) / "lead") if spans else np.zeros((0, 0), np.float32)
+            arrays["basis"] = write_leading(covers, Path(work) / "lead") if spans else np.zeros((0, 0), np.float32)
             rest = io.BytesIO()
             np.savez(rest, allow_pickle=False, **arrays)
             names = {
@@ -304,7 +304,7 @@ def _finite(scales: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.nan_to_num(scales, nan=0, posinf=0, neginf=0)
 
 
-def _write_leading(segments: Sequence[Segment], path: Path) -> NDArray[np.float32]:
+def write_leading(segments: Sequence[Segment], path: Path) -> NDArray[np.float32]:
     """Write the clips' leading columns; returns their basis, which is empty if too many would be needed."""
     step = max(1, sum(segment.rows for segment in segments) // (1 << 16))
     sample = np.nan_to_num(np.concatenate([segment.half[::step] for segment in segments]).astype(np.float64))
@@ -336,7 +336,7 @@ def _write_leading(segments: Sequence[Segment], path: Path) -> NDArray[np.float3
     return basis
 
 
-def _leading(
+def read_leading(
     raw: NDArray[np.uint8], basis: NDArray[np.float32], covers: Sequence[str], rows: dict[str, int]
 ) -> dict[str, LeadingColumns]:
     found, at, columns = {}, 0, basis.shape[1]
@@ -362,7 +362,7 @@ def _read(folder: Path, header: dict[str, Any], rows: dict[str, int]) -> Plan:
     numbers, edges = coarse.lay_out(sizes)
     listed = CoarseList(centres, groups, spreads, edges, shaped, numbers, len(scales), list_map)
     covers = tuple(header["covers"])
-    leading = _leading(lead[0][0], basis, covers, rows) if lead else {}
+    leading = read_leading(lead[0][0], basis, covers, rows) if lead else {}
     return Plan(folder, covers, means, listed, Depths(**header["depths"]), leading, lead[0][1] if lead else None)
 
 
