@@ -339,6 +339,7 @@ def write_leading(segments: Sequence[Segment], path: Path) -> NDArray[np.float32
 def read_leading(
     raw: NDArray[np.uint8], basis: NDArray[np.float32], covers: Sequence[str], rows: dict[str, int]
 ) -> dict[str, LeadingColumns]:
+    """The leading columns of each segment, in the bytes of their file."""
     found, at, columns = {}, 0, basis.shape[1]
     for name in covers:
         blocks, count = -(-rows[name] // BLOCK_CLIPS), rows[name]
