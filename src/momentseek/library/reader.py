@@ -252,7 +252,8 @@ class LibraryReader:
     def refresh_plans(self) -> None:
         """Build the plans for searches that are missing; the caller holds the library's lock."""
         snapshot = self.snapshot()
-        refresh_plan(snapshot.vision, self.paths.plan)
+        model = self.encoders.model if self.encoders.has_model else None
+        refresh_plan(snapshot.vision, self.paths.plan, spans=model is not None and model.about.curves is not None)
         refresh_plan(snapshot.speech, self.paths.speech_plan)
 
     def videos(self) -> list[Video]:

@@ -208,7 +208,7 @@ class LibraryPart:
         mask = index.allowed_mask(self._searched_ids(asked))
         curves = None if asked.vision is None else asked.vision.curves
         if curves is not None and isinstance(index.head, SpanHead) and asked.options.localiser == LEARNED_LOCALISER:
-            best = search_spans(index.scan, curves, depth, depth=index.head.videos, allowed=mask, gone=index.gone)
+            best = search_spans(index.scan, curves, depth, allowed=mask, gone=index.gone)
         else:
             best = index.scan.search(probes, depth, allowed=mask, gone=index.gone)
         return tuple(VideoList(*each) for each in zip(best.ids, best.scores, strict=True))

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from momentseek.core.native.kernels import every_processor
-from momentseek.library.scan import spans as spans_module
 from momentseek.library.scan.kernels import KERNEL_VARIABLE, has_kernels
-from momentseek.library.scan.plan import build_plan
+from momentseek.library.scan.plan import build_plan, open_plan
 from momentseek.library.scan.scan import Scan
 from momentseek.library.scan.spans import (
+    _leads_task,
     best_span_videos,
-    measure_completeness,
-    sample_span_queries,
     search_spans,
+    shortlist,
     span_bounds,
     span_scores,
 )
+from momentseek.library.scan.threads import share_rows
 from momentseek.library.segments import Segment, build_segment
-from momentseek.recognition.exported.span_head import SpanHead, SpanQuery
+from momentseek.recognition.exported.span_head import SpanQuery
 
 COLUMNS, LENGTHS = 20, 6
 
@@ -134,32 +134,73 @@ def test_damaged_clips_are_no_answer() -> None:
 
 def test_nothing_is_found_in_nothing() -> None:
     assert best_span_videos([], asked(), 5, []).ids.shape == (1, 0)
-    head = SpanHead(COLUMNS, 1, LENGTHS, (2.0, 1.0, 1.0), 9)
-    assert measure_completeness(Scan([]), head).complete == 1
 
 
-def test_queries_are_made_from_the_librarys_spans() -> None:
-    segments, head = made(), SpanHead(COLUMNS, 1, LENGTHS, (2.0, 1.0, 0.5), 9)
-    queries = sample_span_queries(Scan(segments), head, 12)
-    assert len(queries) == 12
-    for query in queries:
-        np.testing.assert_allclose(query.reach, head.scales, rtol=1e-5)
-        assert len(query.lengths) == LENGTHS
+def led(videos: int = 600, columns: int = 80) -> list[Segment]:
+    """Segments whose clips lie near 12 directions, one segment with a video of no clip and some damaged rows."""
+    rng = np.random.default_rng(5)
+    few = np.linalg.qr(rng.standard_normal((columns, columns)))[0][:12]
+    clips = [1, 0, 300, *rng.integers(1, 40, videos - 3).tolist()]
+    rows = [rng.standard_normal((n, 12)) @ few + 0.05 * rng.standard_normal((n, columns)) for n in clips]
+    rows = [(x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32) for x in rows]
+    half = videos // 2
+    return [
+        build_segment("vision", list(range(half)), rows[:half], "one"),
+        build_segment("vision", list(range(half, videos)), rows[half:], "two"),
+    ]
+
+
+def asked_like(segment: Segment, seed: int) -> SpanQuery:
+    """A query in the directions of a segment's clips."""
+    query = asked(seed, columns=30)
+    return SpanQuery(query.vectors @ segment.half[:30].astype(np.float32), query.lengths, query.shortest)
 
 
 @pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")
-def test_a_plan_is_compared_with_the_exact_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    segments = made(600, seed=5)
-    head = SpanHead(COLUMNS, 1, LENGTHS, (2.0, 1.0, 0.5), 9, videos=40)
-    whole = measure_completeness(Scan(segments), head, sample=8)
-    assert not whole.planned
-    assert "proved complete" in str(whole)
-    scan = Scan(segments, build_plan(segments, tmp_path))
-    assert not measure_completeness(scan, head, sample=2).planned  # all clips are read while they are few
-    monkeypatch.setattr(spans_module, "MAX_EXACT_ROWS", 100)
-    report = measure_completeness(scan, head, sample=8)
-    assert report.planned
-    assert 0 < report.recall <= 1
-    assert report.complete <= report.recall
-    near = search_spans(scan, sample_span_queries(scan, head, 1)[0], 20, depth=40)
-    assert (np.diff(near.scores[0]) <= 0).all()
+def test_leading_columns_rule_out_only_what_cannot_be_found(tmp_path: Path) -> None:
+    segments = led()
+    plan = build_plan(segments[:1], tmp_path / "part", spans=True)
+    whole = build_plan(segments, tmp_path / "whole", spans=True)
+    again = open_plan(tmp_path / "whole", segments)
+    assert again is not None
+    assert sorted(again.leading) == ["one", "two"]
+    for seed in range(6):
+        query = asked_like(segments[0], seed)
+        known = [whole.leading[s.name] for s in segments]
+        left = shortlist(segments, known, query, 5, [None, None])
+        assert sum(map(len, left)) < 100
+        with every_processor():
+            assert [p.tolist() for p in shortlist(segments, known, query, 5, [None, None])] == [
+                p.tolist() for p in left
+            ]
+        for scan in (Scan(segments, plan), Scan(segments, whole)):
+            for open_ in (None, np.arange(600) % 3 > 0):
+                found = search_spans(scan, query, 5, allowed=open_, gone=np.array([7]))
+                truth = search_spans(Scan(segments), query, 5, allowed=open_, gone=np.array([7]))
+                np.testing.assert_array_equal(found.ids, truth.ids)
+                np.testing.assert_array_equal(found.scores, truth.scores)
+    assert search_spans(Scan(segments, whole), query, 0).ids.shape == (1, 0)
+    assert search_spans(Scan(segments, whole), query, 1000).ids.shape[1] == 599
+
+
+@pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")
+def test_leading_columns_bound_every_span(tmp_path: Path) -> None:
+    segments = led(videos=60)
+    plan = build_plan(segments, tmp_path, spans=True)
+    for seed, need in ((1, -np.inf), (2, 1.0), (3, np.inf)):
+        query = asked_like(segments[0], seed)
+        for segment in segments:
+            bounds, scores = np.empty(len(segment.ids), np.float32), span_scores([(segment, None)], query)
+            share_rows([_leads_task(segment, plan.leading[segment.name], query, need, bounds)], 3)
+            assert (bounds + 1e-4 >= scores).all()
+            near = np.isfinite(scores) & (bounds >= need)
+            assert (bounds[near] - scores[near]).max(initial=0) < 0.2 * query.reach.sum()
+
+
+@pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")
+def test_no_columns_lead_where_none_hold_most(tmp_path: Path) -> None:
+    assert not build_plan(made(100, columns=96), tmp_path / "noise", spans=True).leading
+    assert not build_plan(led(60), tmp_path / "clips").leading
+    longer = led(60)
+    longer[0].half[:] *= 2
+    assert not build_plan(longer, tmp_path / "longer", spans=True).leading

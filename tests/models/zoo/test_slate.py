@@ -87,12 +87,12 @@ def test_a_part_of_a_video_with_its_neighbourhood_gives_the_same_clips(dims: Dim
 
 @torch.no_grad()
 @pytest.mark.parametrize("shortest", [1, 2])
-def test_spans_are_the_equation_and_within_the_bound(make_batch: Make, dims: Dims, shortest: int) -> None:
+def test_spans_are_the_equation(make_batch: Make, dims: Dims, shortest: int) -> None:
     model, made_of = made(dims, shortest=shortest), make_batch()
     queries, videos = model.encode_words(made_of.words), model.encode_clips(made_of.clips)
     n = min(len(queries["clips"]), len(made_of.clips))
     asked, searched = (take_rows(x, torch.arange(n)) for x in (queries, videos))
-    grid, slack, best = model.spans(asked, searched), model.slack(asked), model.match(queries, videos)
+    grid = model.spans(asked, searched)
     for i in range(n):
         x = searched["clips"][i, : int(searched["mask"][i].sum())]
         outside = torch.zeros(x.shape[1])
@@ -106,7 +106,6 @@ def test_spans_are_the_equation_and_within_the_bound(make_batch: Make, dims: Dim
                 z = asked["clips"][i] @ x[s : e + 1].mean(0) + asked["start"][i] @ (x[s] - before)
                 z = z + asked["end"][i] @ (x[e] - after) + asked["lengths"][i, w]
                 assert grid[i, s, w].item() == pytest.approx(z.item(), abs=1e-4)
-                assert grid[i, s, w] <= best[i, i] + slack[i] + 1e-4
 
 
 @torch.no_grad()

@@ -26,6 +26,7 @@ SIGNATURES = {
     "scores_of_one": "an ann a aann",
     "span_bounds_of_one": "aan ann a aaaa nn ann",
     "span_scores_of_one": "an ann a aa nn ann",
+    "span_leads_of_one": "aaan ann aaaa a nn f ann",
     "widen_halves": "aan",
     "pool_scenes": "aan ann aaa nnff nn",
     "encode_videos": "an ann anf aaa",

@@ -2,9 +2,10 @@
 
 The folder holds ``plan.json``, which names the segments covered, the depths to search to, and immutable files named by
 the hash of their bytes: the means in int8 (``.codes``), their scales and videos with what belongs to the coarse list
-(``.npz``), and the coarse list itself (``.list``). ``plan.json`` is replaced last, in one step, so a reader sees the
-old plan or the new one. All of it can be built again from the segments; nothing is lost if it is deleted. Whoever opens
-it compares the hashes, and a plan with a wrong byte counts as none.
+(``.npz``), the coarse list itself (``.list``), and if spans are searched the clips' leading columns (``.lead``).
+``plan.json`` is replaced last, in one step, so a reader sees the old plan or the new one. All of it can be built again
+from the segments; nothing is lost if it is deleted. Whoever opens it compares the hashes, and a plan with a wrong byte
+counts as none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,15 @@ from momentseek.library.scan.kernels import has_kernels
 from momentseek.library.scan.pooling import group_count, nearest_groups, pool_scenes, train_groups
 from momentseek.library.segments import Segment, checksum, quantise, read_or_map
 
-PLAN_VERSION = 5
+PLAN_VERSION = 6
 CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
+LEADING_COLUMNS, LEADING_SHARE = (16, 32, 64), 0.9
+"""Clips are turned so that few columns hold most of them: the first of these numbers that holds this share."""
+BLOCK_CLIPS, REST_STEP, CHANGE_STEP, MAX_SQUARE = 16, 1.01 / 255, 2.02 / 255, 1.001
+"""How leading columns are laid out and what they leave is rounded (as in span_bounds.c), for clips of length 1."""
 PLAN_FILE = "plan.json"
 CHECKED_SUFFIX = ".checked"
 """Suffix of an empty file whose time says when a large file was last read and found intact."""
@@ -69,6 +75,19 @@ class Depths:
 
 
 @dataclass(frozen=True, eq=False)
+class LeadingColumns:
+    """The columns that hold most of a segment's clips, as bytes, and the lengths of what they leave."""
+
+    basis: NDArray[np.float32]
+    """(columns of a clip, leading columns): orthonormal."""
+    blocks: NDArray[np.int8]
+    """(clips / 16, leading columns / 2, 16, 2): 127 times the clips' leading columns."""
+    rest: NDArray[np.uint8]
+    change: NDArray[np.uint8]
+    """Lengths of each clip's part outside the basis and of its difference from the previous clip's, rounded up."""
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """An opened plan; the videos of the covered segments are numbered in the order of ``covers``."""
 
@@ -77,12 +96,22 @@ class Plan:
     means: SceneMeans
     listed: CoarseList
     depths: Depths
+    leading: dict[str, LeadingColumns]
+    """By segment; empty for streams whose spans are not scored, or of which no few columns hold most."""
+    lead_map: mmap.mmap | None = None
+
+    @property
+    def is_led(self) -> bool:
+        """Whether there are leading columns, and their file was not cut short since it was mapped."""
+        return bool(self.leading) and (self.lead_map is None or self.lead_map.size() >= len(self.lead_map))
 
 
-def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | None = None) -> Plan:
+def build_plan(
+    segments: Sequence[Segment], folder: Path, progress: Advance | None = None, *, spans: bool = False
+) -> Plan:
     """Pool all videos of the segments and write the plan, in memory that does not grow with the library.
 
-    ``progress`` is called with the number of videos done since the last call.
+    ``progress`` is called with the number of videos done since the last call. ``spans`` adds leading columns.
     """
     covers = [s for s in segments if len(s.ids)]
     if not covers or not any(s.rows for s in covers):
@@ -95,12 +124,14 @@ def build_plan(segments: Sequence[Segment], folder: Path, progress: Advance | No
         make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".building-") as work:
             arrays = _list_means(_pool_all(covers, Path(work), progress), Path(work))
+            arrays["basis"] = write_leading(covers, Path(work) / "lead") if spans else np.zeros((0, 0), np.float32)
             rest = io.BytesIO()
             np.savez(rest, allow_pickle=False, **arrays)
             names = {
                 "means": _move(Path(work) / "means", folder, ".codes"),
                 "list": _move(Path(work) / "list", folder, ".list"),
                 "rest": _write(folder, rest.getvalue(), ".npz"),
+                **({"lead": _move(Path(work) / "lead", folder, ".lead")} if arrays["basis"].size else {}),
             }
     except OSError as e:
         raise MomentseekError(
@@ -122,10 +153,9 @@ def open_plan(folder: Path, segments: Sequence[Segment]) -> Plan | None:
     if header is None or not set(header["covers"]) <= {s.name for s in segments}:
         return None
     try:
-        means, listed = _read(folder, header)
+        return _read(folder, header, {segment.name: segment.rows for segment in segments})
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
-    return Plan(folder, tuple(header["covers"]), means, listed, Depths(**header["depths"]))
 
 
 def plan_fault(folder: Path) -> str | None:
@@ -185,7 +215,7 @@ def _is_older(path: Path) -> bool:
 
 
 def _files(header: dict[str, Any]) -> list[str]:
-    return [header[key] for key in ("means", "list", "rest")]
+    return [header[key] for key in ("means", "list", "rest", "lead") if key in header]
 
 
 def _save(folder: Path, header: dict[str, Any], depths: Depths) -> None:
@@ -274,17 +304,67 @@ def _finite(scales: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.nan_to_num(scales, nan=0, posinf=0, neginf=0)
 
 
-def _read(folder: Path, header: dict[str, Any]) -> tuple[SceneMeans, CoarseList]:
+def write_leading(segments: Sequence[Segment], path: Path) -> NDArray[np.float32]:
+    """Write the clips' leading columns; returns their basis, which is empty if too many would be needed."""
+    step = max(1, sum(segment.rows for segment in segments) // (1 << 16))
+    sample = np.nan_to_num(np.concatenate([segment.half[::step] for segment in segments]).astype(np.float64))
+    values, vectors = np.linalg.eigh(sample.T @ sample)
+    shares = np.cumsum(values[::-1]) / max(float(values.sum()), 1e-12)
+    columns = next((n for n in LEADING_COLUMNS if n < len(shares) and shares[n - 1] >= LEADING_SHARE), 0)
+    basis = np.ascontiguousarray(vectors[:, ::-1][:, :columns], np.float32)
+    with path.open("wb") as file:
+        for segment in segments if columns else ():
+            rests, changes = [], []
+            starts = np.zeros(segment.rows + 1, bool)
+            starts[segment.offsets] = True
+            for first in range(0, segment.rows, CLIPS_PER_POOLING):
+                last = min(first + CLIPS_PER_POOLING, segment.rows)
+                clips = np.nan_to_num(segment.half[max(0, first - 1) : last].astype(np.float32))
+                if np.square(clips).sum(axis=1).max(initial=0) > MAX_SQUARE:
+                    return basis[:, :0]
+                lead = clips @ basis
+                rest = clips - lead @ basis.T
+                before = np.where(starts[first:last, None], 0, rest[np.arange(first, last) - max(0, first - 1) - 1])
+                here = slice(first - max(0, first - 1), None)
+                rests.append(np.ceil(np.linalg.norm(rest[here], axis=1) / REST_STEP).astype(np.uint8))
+                changes.append(np.ceil(np.linalg.norm(rest[here] - before, axis=1) / CHANGE_STEP).astype(np.uint8))
+                codes = np.rint(lead[here] * 127).clip(-127, 127).astype(np.int8)
+                codes = np.pad(codes, ((0, -len(codes) % BLOCK_CLIPS), (0, 0)))
+                codes.reshape(-1, BLOCK_CLIPS, columns // 2, 2).transpose(0, 2, 1, 3).tofile(file)
+            for array in (*rests, *changes):
+                array.tofile(file)
+    return basis
+
+
+def read_leading(
+    raw: NDArray[np.uint8], basis: NDArray[np.float32], covers: Sequence[str], rows: dict[str, int]
+) -> dict[str, LeadingColumns]:
+    """The leading columns of each segment, in the bytes of their file."""
+    found, at, columns = {}, 0, basis.shape[1]
+    for name in covers:
+        blocks, count = -(-rows[name] // BLOCK_CLIPS), rows[name]
+        cuts = np.cumsum([at, blocks * BLOCK_CLIPS * columns, count, count]).tolist()
+        lead, rest, change = (raw[a:b] for a, b in pairwise(cuts))
+        shaped = lead.view(np.int8).reshape(blocks, columns // 2, BLOCK_CLIPS, 2)
+        found[name], at = LeadingColumns(basis, shaped, rest, change), cuts[-1]
+    return found
+
+
+def _read(folder: Path, header: dict[str, Any], rows: dict[str, int]) -> Plan:
     opened = [_read_proven(folder / name) for name in _files(header)]
-    (raw, means_map), (blocks, list_map), (packed, _) = opened
+    (raw, means_map), (blocks, list_map), (packed, _), *lead = opened
     with np.load(io.BytesIO(packed.data)) as rest:
         ids, owner, scales, dim = (rest[key] for key in ("ids", "owner", "scales", "dim"))
         centres, groups, spreads, sizes = (rest[key] for key in ("centres", "groups", "spreads", "sizes"))
+        basis = rest["basis"]
     codes = raw[: len(scales) * int(dim)].view(np.int8).reshape(len(scales), int(dim))
     means = SceneMeans(header["means"], ids, owner, codes, scales, means_map)
     shaped = blocks.reshape(-1, len(centres) // 2, coarse.VECTORS_PER_BLOCK)
     numbers, edges = coarse.lay_out(sizes)
-    return means, CoarseList(centres, groups, spreads, edges, shaped, numbers, len(scales), list_map)
+    listed = CoarseList(centres, groups, spreads, edges, shaped, numbers, len(scales), list_map)
+    covers = tuple(header["covers"])
+    leading = read_leading(lead[0][0], basis, covers, rows) if lead else {}
+    return Plan(folder, covers, means, listed, Depths(**header["depths"]), leading, lead[0][1] if lead else None)
 
 
 def _read_proven(path: Path) -> tuple[NDArray[np.uint8], mmap.mmap | None]:
@@ -328,7 +408,7 @@ def _sweep(folder: Path, keep: set[str]) -> None:
     """Delete the files of earlier plans; a process that has them open can still use them."""
     for path in folder.iterdir():
         name = path.name.removesuffix(CHECKED_SUFFIX).removeprefix(".")
-        if Path(name).suffix in {".codes", ".list", ".npz", ".pq"} and name not in keep:
+        if Path(name).suffix in {".codes", ".list", ".npz", ".lead", ".pq"} and name not in keep:
             try:
                 path.unlink()
             except OSError:  # in use, on a system that minds; the next build tries again

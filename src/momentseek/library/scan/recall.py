@@ -245,7 +245,7 @@ MAX_UNPLANNED_SHARE = 0.2
 """Share of rows outside the plan above which it is built again."""
 
 
-def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
+def refresh_plan(segments: Sequence[Segment], folder: Path, *, spans: bool = False) -> bool:
     """Build and tune the plan of a library if it is large enough and has no usable plan; returns whether it did.
 
     The caller holds the library's lock. Without the compiled kernels nothing is built, and searches stay exact.
@@ -260,7 +260,7 @@ def refresh_plan(segments: Sequence[Segment], folder: Path) -> bool:
         if left <= MAX_UNPLANNED_SHARE * rows:
             return False
     planned = worth_planning(segments)
-    tune(Scan(planned, build_plan(planned, folder)))
+    tune(Scan(planned, build_plan(planned, folder, spans=spans)))
     return True
 
 

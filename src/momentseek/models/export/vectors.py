@@ -138,7 +138,7 @@ def draw_slate(model: Slate, settings: Mapping[str, Any]) -> ModelGraphs:
     columns = config.space or config.hidden
     head = {
         "kind": "spans", "match": columns, "spans": 3 * columns + config.longest - config.shortest + 1, "halo": halo,
-        "scales": model.scale.detach().abs().tolist(), "videos": config.videos, "end_time": settings["end_time"],
+        "scales": model.scale.detach().abs().tolist(), "end_time": settings["end_time"],
     }  # fmt: skip
     return ModelGraphs({CLIPS_GRAPH: clips, WORDS_GRAPH: words}, tuple(model.modalities), head, worst)
 

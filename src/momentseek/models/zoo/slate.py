@@ -199,11 +199,6 @@ class Slate(CorpusModel):
         best = curves[0].masked_fill(~mask, -torch.inf).amax(1) * (config.objective == "list")
         return grid + (best - grid.flatten(1).logsumexp(1))[:, None, None]
 
-    def slack(self, queries: Encodings) -> Tensor:
-        """(queries,): the maximum by which a span's score exceeds that of its video's best clip."""
-        reach = sum(2 * queries[name].norm(dim=-1) for name in POOLINGS[1:])
-        return queries["lengths"].amax(-1) + reach
-
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         config, pairs = self.config, batch.pairs
         queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)

@@ -230,7 +230,6 @@ def _curves(head: Mapping[str, Any], config: Mapping[str, Any]) -> SpanHead:
         longest=int(config["longest"]),
         scales=(what, start, end),
         halo=int(head["halo"]),
-        videos=int(head["videos"]),
         end_time=str(head["end_time"]),
     )
 

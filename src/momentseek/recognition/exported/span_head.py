@@ -37,12 +37,6 @@ class SpanQuery:
         """The vector for the inside of a moment, of length 1."""
         return np.asarray(self.vectors[0] / max(self.reach[0], 1e-12), np.float32)
 
-    @property
-    def probe(self) -> Vectors:
-        """The clip that a span of like clips has inside if nothing like them is around it, of length 1."""
-        total = self.vectors.sum(axis=0)
-        return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), np.float32)
-
     @cached_property
     def reach(self) -> FloatArray:
         """Lengths of the three vectors, which bound their curves, since clips have length 1."""
@@ -119,8 +113,6 @@ class SpanHead:
     """Learned lengths of the vectors for what, start and end."""
     halo: int
     """Number of clips on each side that influence a clip's vector."""
-    videos: int = 300
-    """In a very large library, only the spans of this many videos with the best clips are scored."""
     window: int = 100
     """Number of clips that count as one video in estimating the usual scores."""
     end_time: str = "inclusive"
