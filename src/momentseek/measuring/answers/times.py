@@ -146,13 +146,13 @@ def find_times(text: str) -> list[TimeToken]:
         at = match.start("number")
         if clock := _CLOCK.match(text, at) or _PARTS.match(text, at):
             hours, minutes, seconds = clock.groups(default="0")
-            value, unit = int(hours) * 3600 + int(minutes) * 60 + float(seconds.replace(",", ".")), "s"
+            value = int(hours) * 3600 + int(minutes) * 60 + float(seconds.replace(",", "."))
         else:
-            value, unit = float(match["number"]), _unit(match)
+            value = float(match["number"])
         position = (clock or match).end()
         minus = _MINUS.search(text, max(0, at - 15), at) is not None
         begin = min(at - minus, at if clock else match.start())
-        found.append(TimeToken(begin, position, -value if minus else value, unit))
+        found.append(TimeToken(begin, position, -value if minus else value, "s" if clock else _unit(match)))
     return found
 
 
