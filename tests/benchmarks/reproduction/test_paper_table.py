@@ -268,6 +268,8 @@ def test_a_table_of_ones_own_is_a_file(tmp_path: Path) -> None:
     table = read_table(tmp_path / "mine.toml")
     assert (table.name, table.seeds, table.data) == ("mine", 2, str(tmp_path / "films"))
     assert table.rows["ours"].paper == [1, 2]
+    config = training_config(table, table.rows["ours"], False, "films", Budget())
+    assert (config.training.task, config.training.measure) == ("SVMR", table.columns[0].measure)
     (tmp_path / "more.toml").write_text(
         'extends = "mine.toml"\ntitle = "More"\n[rows.ours]\n[rows.best]\nof = "ours"\n'
     )

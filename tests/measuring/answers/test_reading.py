@@ -66,7 +66,25 @@ WORDS = (
     '"start":',
     '"end":',
 )
-MORE_WORDS = (",", "-", "%", "frame", "30", "ends", "starts", "at", "the end", "not", "video", "\n", "<t5>", "<|3.0|>")
+MORE_WORDS = (
+    ",",
+    "-",
+    "-5",
+    "1,5",
+    "no dog appears",
+    "%",
+    "frame",
+    "30",
+    "ends",
+    "starts",
+    "at",
+    "the end",
+    "not",
+    "video",
+    "\n",
+    "<t5>",
+    "<|3.0|>",
+)
 
 
 @given(st.lists(st.sampled_from((*WORDS, *MORE_WORDS)), max_size=60))
@@ -89,6 +107,12 @@ def test_no_row_of_time_words_is_an_error(some: list[str]) -> None:
         "the at about ",
         "<think>",
         "9" * 40,
+        "1,5 ",
+        "not 1-2, ",
+        "there is no 1-2 ",
+        "-1'05 ",
+        "1/2 ",
+        "<time>1</time>",
     ],
 )
 def test_a_model_that_loops_costs_no_time(loop: str) -> None:
@@ -115,6 +139,7 @@ def test_what_was_cut_or_left_out_is_said() -> None:
     clip = Clip(60.0)
     assert parse_answer("from 50s to 75s", clip).notes == ("a span cut at the end of the video",)
     assert parse_answer("from 20s to 12s, or from 30s to 35s", clip).notes == ("a reversed span left out",)
+    assert parse_answer("not from 12s to 20s but from 30s to 35s", clip).notes == ("a denied span left out",)
     assert parse_answer("throughout the video", clip).notes == ("the whole video",)
 
 

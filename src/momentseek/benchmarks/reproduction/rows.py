@@ -126,7 +126,8 @@ def training_config(table: PaperTable, row: TableRow, simulated: bool, path: str
         settings["training.steps"] = steps = max(1, round(steps * row.share))
         settings["training.validate_every"] = max(1, steps // int(simulation.get("validations", 10)))
     settings |= {"data.test": None, "training.report": []}
-    sections = preset_table(name) if name else {}
+    own = {} if table.task == CAPTIONS else {"training": {"task": table.task, "measure": table.columns[0].measure}}
+    sections = preset_table(name) if name else own
     where = table.place("rows", row.name) if table.file else f"table {table.name}, row {row.name}"
     try:
         config = configure(sections, row.model, settings, where)

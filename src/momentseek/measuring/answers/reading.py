@@ -1,8 +1,8 @@
 """Parse a prose answer into moments, or into the reason why it has none.
 
-Nothing is repaired silently. A span is dropped if it is reversed (its start is after its end), has no length or lies
-outside the video. A span that extends beyond the video is cut at the video's ends. Both are reported. A query whose
-answer has no span gets an empty list and one of ``REASONS``.
+Nothing is repaired silently. A span is dropped if it is reversed (its start is after its end), has no length, lies
+outside the video or is denied ("not from 3 to 5 s"). A span that extends beyond the video is cut at the video's ends.
+Both are reported. A query whose answer has no span gets an empty list and one of ``REASONS``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from momentseek.core.reports import percentage, text_table
 from momentseek.measuring.answers.structured import AnswerSpan, read_structured
 from momentseek.measuring.answers.times import (
+    ABSENT,
     Clip,
     expand_words,
     find_ranges,
@@ -46,56 +47,38 @@ _LEFT_OUT = {
     "reversed": "a reversed span",
     "zero length": "a span without length",
     "outside": "a span outside the video",
+    "unknown unit": "a span of unknown unit",
 }
-_LEFT_OUT |= {"unknown unit": "a span of unknown unit"}
-_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−~〜～→⟶➔"), "-")
-_PLAIN_SIGNS = {"’": "'", "“": '"', "”": '"', "秒": " s ", "分钟": " min ", "到": " to ", "至": " to ", "从": " from "}
+_PLAIN_SIGNS = str.maketrans(
+    dict.fromkeys("‐‑‒–—―−~〜～→⟶➔", "-") | dict.fromkeys("’′", "'") | dict.fromkeys("“”", '"')
+)
+_PLAIN_SIGNS |= str.maketrans({"秒": " s ", "到": " to ", "至": " to ", "从": " from "})
+_NEARLY = re.compile(r"((?:^|[\[(:=,*-]|\b(?:from|to|at|between|and|until|is|about|around)\s)\s*)~(?=\s*\d)")
+"""A tilde that says "about", not "to"."""
 _REFUSAL = re.compile(
-    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i can(?:'t|not)|i (?:do not|don't) have (?:access|the ability)|"
-    r"as an ai|"
-    r"unable to (?:view|watch|process|access|see|analy[sz]e|determine|locate|identify|provide)|"
-    r"cannot (?:view|watch|process|access|assist|provide|determine)|can(?:'t|not) (?:help|assist)|"
-    r"no video (?:was|is|has been) (?:provided|attached|uploaded)|please (?:provide|upload|share) the video|"
-    r"(?:difficult|hard|impossible|not possible) to (?:determine|say|tell|identify|pinpoint)|"
-    r"(?:not|n't) (?:\w+ )?(?:contain |provide |have )?(?:enough|sufficient)|"
-    r"insufficient (?:information|context|frames))",
-    re.IGNORECASE,
+    r"(?i)\b(?:i(?:'m| am) (?:sorry|unable|not able)|i can(?:'t|not)|i (?:do not|don't) have (?:access|the ability)|"
+    r"as an ai|unable to (?:view|watch|process|access|see|analy[sz]e|determine|locate|identify|provide)|cannot (?:view|"
+    r"watch|process|access|assist|provide|determine)|can(?:'t|not) (?:help|assist)|no video (?:was|is|"
+    r"has been) (?:provided|attached|uploaded)|please (?:provide|upload|share) the video|(?:difficult|hard|impossible|"
+    r"not possible) to (?:determine|say|tell|identify|pinpoint)|(?:not|n't) (?:\w+ )?(?:contain |provide |"
+    r"have )?(?:enough|sufficient)|insufficient (?:information|context|frames))"
 )
-_ABSENT = re.compile(
-    r"\b(?:(?:does|do|did|is|are|was|were)(?: not|n't) (?:actually )?(?:occur|happen|appear|contain|show|shown|present|"
-    r"depict|depicted|include|visible|found|seen|feature|take place|exist|there|match|any|answerable|in the video)|"
-    r"(?:does|do|did)(?: not|n't) \w+ (?:anywhere )?(?:in|during) (?:this|the) (?:video|clip)|"
-    r"no (?:such|relevant|matching|corresponding|clear) \w+|"
-    r"no (?:scene|part|point|moment|time|evidence|sign|indication|instance|trace) (?:of|where|when|in|at)|"
-    r"no \w+(?: \w+)? (?:appears?|occurs?|happens?|is shown|is visible|can be seen)|(?:nobody|no one) \w+|"
-    r"never (?:occurs|happens|appears|shown|seen)|there (?:is|are|was) no\b|there (?:isn't|aren't|wasn't) (?:any|a)\b|"
-    r"not (?:present|found|shown|visible|depicted|applicable)|none of the (?:frames|segments)|absent from|"
-    r"(?:do not|don't|did not|didn't|could not|couldn't|can't|cannot) (?:see|find|locate|detect|observe) "
-    r"(?:any(?:one|body|thing)?|an?|the|that|this|it|such)|"
-    r"cannot be (?:matched|found|located|seen|identified))\b|"
-    r"^\W*(?:n/?a|none|null|nothing|not found|unanswerable|no answer|no(?: moments?| match)?)\W*$",
-    re.IGNORECASE,
-)
-_TOO_LITTLE = re.compile(r"\b(?:enough|sufficient)\b", re.IGNORECASE)
-_STILL = re.compile(
-    r"\b(?:until|till|before|after|however|but|closest|nearest|most likely|likely|instead|probably)\b", re.IGNORECASE
-)
+_TOO_LITTLE = re.compile(r"(?i)\b(?:enough|sufficient)\b")
+_STILL = re.compile(r"(?i)\b(?:until|till|before|after|however|but|closest|nearest|likely|instead|probably)\b")
 _WHOLE = re.compile(
-    r"\b(?:throughout|(?:entire|whole|full) (?:video|clip|duration|length|footage|time)|"
-    r"for the duration of the video|all through)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:throughout|(?:entire|whole|full) (?:video|clip|duration|length|footage|time)|"
+    r"for the duration of the video|all through)\b"
 )
 _VAGUE = re.compile(
-    r"\b(?:(?:at|in|near|towards?|around|by|until|from) the (?:very )?"
+    r"(?i)\b(?:(?:at|in|near|towards?|around|by|until|from) the (?:very )?"
     r"(?:beginning|start|middle|end|first|second|last|latter|final|opening|closing)|early in|late in|halfway|midway|"
-    r"(?:opening|closing|final|initial|last|first) (?:scenes?|shots?|moments?|part))\b",
-    re.IGNORECASE,
+    r"(?:opening|closing|final|initial|last|first) (?:scenes?|shots?|moments?|part))\b"
 )
 _CONFIDENCE = re.compile(
     r"\b(?:confidence|certainty|probability)(?: score| level)?\W{0,4}(?:of |is )?(\d*\.?\d+)\s*(%?)", re.IGNORECASE
 )
-_FINAL = re.compile(r"\b(?:final answer|answer|in conclusion|therefore|in summary)\b\W{0,4}", re.IGNORECASE)
-_FPS = re.compile(r"(\d+(?:\.\d+)?)\s*(?:fps|frames per second)\b", re.IGNORECASE)
+_FINAL = re.compile(r"(?i)\b(?:final answer|answer|in conclusion|therefore|in summary)\b\W{0,4}")
+_FPS = re.compile(r"(?i)(\d+(?:\.\d+)?)\s*(?:fps|frames per second)\b|\bfps\s*[:=]\s*(\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -128,18 +111,19 @@ def parse_answer(text: str, clip: Clip = UNKNOWN_CLIP) -> ParsedAnswer:
     fps = _FPS.search(said)
     if fps:
         said = _FPS.sub(" ", said)
-        clip = Clip(clip.duration, clip.fps or float(fps[1]), clip.units)
+        clip = Clip(clip.duration, clip.fps or float(fps[1] or fps[2]), clip.units)
     structured = read_structured(said, clip)
     plain = _plain_prose(said)
     if structured is not None:
         found = _settle(structured.spans, clip) if structured.spans else ParsedAnswer((), "absent")
-        return ParsedAnswer((), "absent") if found.reason == "zero length" and _ABSENT.search(plain) else found
+        return ParsedAnswer((), "absent") if found.reason == "zero length" and ABSENT.search(plain) else found
     expanded = expand_words(plain, clip)
     spans = _prose_spans(expanded, clip)
     if _is_absent(expanded, clip):
         return ParsedAnswer((), "absent")
     if spans:
-        return _settle(spans, clip)
+        denied = len(find_ranges(expanded, clip, denied=True)) > len(find_ranges(expanded, clip))
+        return _settle(spans, clip, ["a denied span left out"] if denied else [])
     if _WHOLE.search(plain) and not _REFUSAL.search(plain):
         return _whole_video(clip)
     return ParsedAnswer((), _reason(plain, unfinished))
@@ -147,9 +131,8 @@ def parse_answer(text: str, clip: Clip = UNKNOWN_CLIP) -> ParsedAnswer:
 
 def _final_words(text: str) -> tuple[str, bool]:
     """Return an answer without its reasoning and markup, and whether it ends in the middle of its reasoning."""
-    said = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).translate(_DASHES)
-    for sign, word in _PLAIN_SIGNS.items():
-        said = said.replace(sign, word)
+    said = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS]).replace("分钟", " min ")
+    said = _NEARLY.sub(r"\1", said).translate(_PLAIN_SIGNS)
     said = re.sub(r"(\d{9})\d+", r"\1", said)  # no time has more digits, and long digit strings are slow to search
     said = re.sub(r"(?<=[\ds])\.\.+(?=\d)", " - ", said)
     said = re.sub(r"<(think|thinking|reasoning)>.*?</\1>", " ", said, flags=re.DOTALL | re.IGNORECASE)
@@ -161,7 +144,10 @@ def _final_words(text: str) -> tuple[str, bool]:
 
 def _plain_prose(said: str) -> str:
     plain = re.sub(r"[*`]+|(?<!\w)_|_(?!\w)", "", said)
-    return plain_numbers(re.sub(r"\b(start|end|begin|stop)_(time|sec|frame)", r"\1 \2", plain, flags=re.IGNORECASE))
+    plain = re.sub(r"\A-(?=.*\n-)", "", plain, flags=re.DOTALL)  # a bullet, no sign
+    plain = re.sub(r"\b(frame)_?(start|end)(?![a-z])", r"\2_\1", plain, flags=re.IGNORECASE)
+    plain = re.sub(r"\b(start|end|begin|stop)_?(time|sec|frame|ms|percent)", r"\1 \2", plain, flags=re.IGNORECASE)
+    return plain_numbers(plain)
 
 
 def _prose_spans(said: str, clip: Clip) -> tuple[AnswerSpan, ...]:
@@ -177,14 +163,16 @@ def _prose_spans(said: str, clip: Clip) -> tuple[AnswerSpan, ...]:
 
 
 def _is_absent(said: str, clip: Clip) -> bool:
-    """Whether a sentence without a time says that there is no such moment, and no other sentence names one."""
+    """Whether all ranges are denied, or a sentence without a range denies that there is one, and no other names one."""
+    if find_ranges(said, clip, denied=True) and not find_ranges(said, clip):
+        return True
     sentences = re.split(r"(?<=[.!?])\s+|\n+", said)
     for i, sentence in enumerate(sentences):
-        if _ABSENT.search(sentence) and not _TOO_LITTLE.search(sentence) and not find_ranges(sentence, clip):
+        denies = ABSENT.search(sentence) and not _TOO_LITTLE.search(sentence)
+        if denies and not find_ranges(sentence, clip, denied=True):
             rest = " ".join(sentences[i:])
-            return not (_STILL.search(rest) and find_ranges(rest, clip)) and not find_ranges(
-                " ".join(sentences[:i]), clip
-            )
+            still = _STILL.search(rest) and find_ranges(rest, clip)
+            return not still and not find_ranges(" ".join(sentences[:i]), clip)
     return False
 
 
@@ -202,13 +190,10 @@ def _reason(said: str, unfinished: bool) -> str:
     return "cut off" if unfinished else "vague" if _VAGUE.search(said) else "no time"
 
 
-def _settle(spans: Sequence[AnswerSpan], clip: Clip) -> ParsedAnswer:
-    """Drop impossible spans and cut the others to the video.
-
-    If no span is left, the answer takes the reason of the first one.
-    """
+def _settle(spans: Sequence[AnswerSpan], clip: Clip, notes: Sequence[str] = ()) -> ParsedAnswer:
+    """Drop impossible spans and cut the others to the video; if none is left, take the reason of the first one."""
     kept: dict[tuple[float, float], AnswerSpan] = {}
-    notes: list[str] = []
+    notes = list(notes)
     lost: list[str] = []
     for span in spans:
         start, end = span.start, span.end
@@ -222,9 +207,7 @@ def _settle(spans: Sequence[AnswerSpan], clip: Clip) -> ParsedAnswer:
             lost.append("outside")
         else:
             if start < 0 or (clip.duration is not None and end > clip.duration):
-                notes.append(
-                    "a span cut at the start of the video" if start < 0 else "a span cut at the end of the video"
-                )
+                notes.append(f"a span cut at the {'start' if start < 0 else 'end'} of the video")
                 start, end = max(0.0, start), min(end, clip.duration or end)
             kept.setdefault((start, end), AnswerSpan(start, end, span.confidence))
     if not kept:

@@ -11,31 +11,9 @@ from typing import Any
 
 from momentseek.measuring.answers.times import Clip, find_ranges, find_times
 
-START_KEYS: tuple[str, ...] = (
-    "start",
-    "starttime",
-    "startsec",
-    "startseconds",
-    "startsecond",
-    "startframe",
-    "startms",
-    "begin",
-    "from",
-)
-START_KEYS += ("begintime", "starttimestamp", "timestart", "beginframe", "startpercent", "startfraction", "tstart", "s")
-END_KEYS: tuple[str, ...] = (
-    "end",
-    "endtime",
-    "endsec",
-    "endseconds",
-    "endsecond",
-    "endframe",
-    "endms",
-    "finish",
-    "to",
-    "stop",
-)
-END_KEYS += ("finishtime", "endtimestamp", "timeend", "stoptime", "endpercent", "endfraction", "tend", "e")
+_OF_KEY = r"(?:time(?:stamp)?|sec(?:onds?)?|frame|ms|percent|fraction)?"
+START_KEY = re.compile(rf"(?:frame|time|t)?(?:start|begin){_OF_KEY}|from|s")
+END_KEY = re.compile(rf"(?:frame|time|t)?(?:end|finish|stop){_OF_KEY}|to|e")
 LENGTH_KEYS = ("duration", "length", "durationseconds", "durationsec")
 TIME_KEYS = re.compile(
     r"time|interval|segment|span|window|moment|range|answer|prediction|result|grounding|event|clip|occurrence|match"
@@ -149,8 +127,10 @@ def _spans(value: Any, clip: Clip, unit: str | None, depth: int = 0) -> Iterator
 def _object_spans(entry: dict[str, Any], clip: Clip, unit: str | None, depth: int) -> Iterator[AnswerSpan]:
     unit = {"frames": "frame", "percent": "%"}.get(str(entry.get("unit", entry.get("units", ""))).lower(), unit)
     score = next((_score(entry[k]) for k in SCORE_KEYS if k in entry), math.nan)
-    first = next((k for k in START_KEYS if k in entry), None)
-    last = next((k for k in END_KEYS if k in entry), None)
+    first, last = (
+        min(filter(keys.fullmatch, entry), key=lambda k: (k in ("from", "to", "s", "e"), len(k)), default=None)
+        for keys in (START_KEY, END_KEY)
+    )
     length = next((k for k in LENGTH_KEYS if k in entry), None)
     if first is not None and (last or length):
         start = _seconds(entry[first], clip, _key_unit(first) or unit)
@@ -205,7 +185,7 @@ def _says_absent(value: Any) -> bool:
         return False
     entry = {_key(k): v for k, v in value.items()}
     empty = [k for k, v in entry.items() if v in (None, [], "", "none", "None", "N/A", "n/a", "null", "not found")]
-    return _is_denied(value) or any(TIME_KEYS.search(k) or k in START_KEYS for k in empty)
+    return _is_denied(value) or any(TIME_KEYS.search(k) or START_KEY.fullmatch(k) for k in empty)
 
 
 def _is_denied(value: Mapping[str, Any]) -> bool:
