@@ -19,13 +19,17 @@ from golden_models.detr import (
     terms_of,
     windows_of,
     windows_wanted,
+    write_data,
 )
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
 from momentseek.models.layers.detr import sine_positions
-from momentseek.models.layers.set_prediction import match_cost
+from momentseek.models.features.data import Data
+from momentseek.models.layers.set_prediction import centre_width, match_cost, saliency_targets, window_samples
+from momentseek.models.training.batches import Batches
 from momentseek.models.training.checkpoint import load_checkpoint
+from momentseek.models.training.config import TrainingSettings
 from momentseek.models.training.warm_start import import_checkpoint
 from momentseek.models.zoo.moment_detr import MomentDetr, SetPredictor
 from momentseek.models.zoo.qd_detr import QdDetr
@@ -46,6 +50,36 @@ def test_features_become_the_same_inputs(golden: DetrFile) -> None:
     golden.check(clips.mask.float(), "input/src_vid_mask")
     if clips.subtitle is not None:
         golden.check(clips.subtitle, "input/src_aud")
+
+
+@every_file
+def test_annotations_become_the_same_targets(golden: DetrFile, tmp_path: Path) -> None:
+    """From the files of features and annotations to the inputs and targets of a training step."""
+    write_data(golden, tmp_path)
+    model, given = golden.model(), golden.part("target")
+    with Data.open(tmp_path) as data:
+        data.use(model.config.modalities)
+        batches = Batches(data, data.split("train"), model.config, TrainingSettings(), whole=True)
+        batch = batches.batch(np.arange(golden.count))
+    golden.check(batch.words.features, "input/src_txt")
+    golden.check(batch.clips.modality("video"), "input/src_vid")
+    samples = window_samples(batch.pairs, model.config.windows, torch.Generator())
+    for n in range(golden.count):
+        in_clips = given[f"spans_{n}"].dtype == torch.int64
+        golden.check(samples.clips[n] if in_clips else centre_width(samples.times[n]), f"target/spans_{n}")
+    if isinstance(model, UniVtg):
+        return
+    drawn = [
+        saliency_targets(batch.pairs, samples, batch.clips.mask, torch.Generator().manual_seed(seed), public=True)
+        for seed in range(100)
+    ]
+    if "saliency_all_labels" in given:
+        golden.check(drawn[0].ratings, "target/saliency_all_labels")
+    for name, ours in (("pos", [t.above for t in drawn]), ("neg", [t.below for t in drawn])):
+        theirs = given[f"saliency_{name}_labels"]
+        assert torch.equal(ours[0][:, 0], theirs[:, 0])
+        for n, there in enumerate(batch.clips.mask):  # the public code may also draw a clip after the last
+            assert theirs[n, 1] >= there.sum() or int(theirs[n, 1]) in {int(t[n, 1]) for t in ours}
 
 
 @every_file
