@@ -24,9 +24,10 @@ from golden_models.detr import (
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
-from momentseek.models.layers.detr import sine_positions
 from momentseek.models.features.data import Data
+from momentseek.models.layers.detr import sine_positions
 from momentseek.models.layers.set_prediction import centre_width, match_cost, saliency_targets, window_samples
+from momentseek.models.public.weights import PUBLIC_MODELS
 from momentseek.models.training.batches import Batches
 from momentseek.models.training.checkpoint import load_checkpoint
 from momentseek.models.training.config import TrainingSettings
@@ -241,6 +242,15 @@ def test_windows_and_saliency_are_the_same(golden: DetrFile) -> None:
         assert np.allclose(after, golden.arrays[f"run/nms_windows_{n}"])
         salient = golden.arrays[f"run/saliency_{n}"]
         assert np.allclose(rated[n, : len(salient)].numpy(), salient, atol=1e-3)
+
+
+def test_univtg_rounds_to_clips() -> None:
+    options = PUBLIC_MODELS["univtg"].options
+    assert options is not None
+    assert options({"round_multiple": 1, "clip_length": 2})["round_to"] == 2
+    assert options({"round_multiple": 5, "clip_length": 0.5})["round_to"] == 0.5
+    assert options({"round_multiple": 1})["round_to"] == 2
+    assert "round_to" not in options({"round_multiple": -1, "clip_length": 2})
 
 
 def test_weights_are_imported_with_the_options_next_to_them(tmp_path: Path) -> None:

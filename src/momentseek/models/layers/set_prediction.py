@@ -146,7 +146,8 @@ class SaliencyTargets:
 
 
 def saliency_targets(
-    pairs: BatchPairs, samples: WindowSamples, mask: Tensor, rng: torch.Generator, *, mixed: bool = True, public: bool = False,
+    pairs: BatchPairs, samples: WindowSamples, mask: Tensor, rng: torch.Generator, *, mixed: bool = True,
+    public: bool = False,
 ) -> SaliencyTargets:  # fmt: skip
     """Choose clips to compare: the best and the worst inside the windows, and one inside and one outside of them.
 

@@ -22,8 +22,8 @@ def options(given: Mapping[str, Any]) -> dict[str, Any]:
         found["clip_seconds"] = float(given["clip_length"])
     if "eval_mode" in given:
         found["rating"] = "both" if given["eval_mode"] == "add" else "near"
-    if given.get("round_multiple", -1) > 0:
-        found["round_to"] = float(given["round_multiple"])
+    if given.get("round_multiple", -1) > 0:  # whether to round; to multiples of a clip
+        found["round_to"] = float(given.get("clip_length", UniVtgConfig.clip_seconds))
     return found
 
 
