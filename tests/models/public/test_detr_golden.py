@@ -27,6 +27,7 @@ from momentseek.models.batch import Clips, Words
 from momentseek.models.features.data import Data
 from momentseek.models.layers.detr import sine_positions
 from momentseek.models.layers.set_prediction import centre_width, match_cost, saliency_targets, window_samples
+from momentseek.models.public.loading import load_public
 from momentseek.models.public.weights import PUBLIC_MODELS
 from momentseek.models.training.batches import Batches
 from momentseek.models.training.checkpoint import load_checkpoint
@@ -242,6 +243,18 @@ def test_windows_and_saliency_are_the_same(golden: DetrFile) -> None:
         assert np.allclose(after, golden.arrays[f"run/nms_windows_{n}"])
         salient = golden.arrays[f"run/saliency_{n}"]
         assert np.allclose(rated[n, : len(salient)].numpy(), salient, atol=1e-3)
+
+
+def test_univtg_cuts_neither_videos_nor_words_nor_windows() -> None:
+    for golden in (DetrFile(path) for path in FILES if path.stem.startswith("univtg")):
+        options = PUBLIC_MODELS["univtg"].options
+        assert options is not None
+        known = options({**golden.config, "use_txt_pos": False, "max_windows": 5})
+        loaded = load_public("univtg", golden.part("weight"), known)
+        config = loaded.model.config
+        assert (config.max_clips, config.max_words, config.windows) == (2000, 512, 1000)
+        assert loaded.assumed["max_clips"] == 2000
+        assert golden.model(word_positions=True).config.max_words == golden.config["max_q_l"]
 
 
 def test_univtg_rounds_to_clips() -> None:

@@ -13,6 +13,8 @@ OPTIONS = {
     **SHARED_OPTIONS, "droppath": "drop_path", "b_loss_coef": "ends", "g_loss_coef": "iou",
     "f_loss_coef": "label", "s_loss_intra_coef": "intra", "s_loss_inter_coef": "inter",
 }  # fmt: skip
+UNCUT_WORDS = 512
+"""More words than any encoder of text gives."""
 
 
 def options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,11 +30,12 @@ def options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """Translate the weights; shapes do not show heads, endpoints or positions of words.
-
-    Videos are not cut, so ``max_clips`` may be raised.
-    """
+    """Translate the weights; shapes do not show heads, endpoints or positions of words, and nothing is cut."""
     state, settings, dims, assumed = take_inputs(weights, asked)
+    assumed["max_clips"] = UniVtgConfig.official["max_clips"]
+    if not asked.get("word_positions"):
+        del settings["max_words"]
+        assumed["max_words"] = UNCUT_WORDS
     encoder, settings["encoder_layers"] = take_encoder(weights, "encoder", "transformer.encoder")
     state |= encoder
     state |= weights.take_layer("kind", "token_type_embeddings", "weight")

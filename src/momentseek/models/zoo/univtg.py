@@ -39,7 +39,7 @@ class UniVtgConfig(HighlightConfig):
     """Settings of UniVTG; the defaults are those for QVHighlights."""
 
     official: ClassVar[Mapping[str, Any]] = {
-        **HighlightConfig.official, "masked": False, "stamp": "public", "batch_contrast": True,
+        **HighlightConfig.official, "masked": False, "stamp": "public", "batch_contrast": True, "max_clips": 2000,
     }  # fmt: skip
     hidden: int = 1024
     encoder_layers: int = 4
@@ -47,6 +47,8 @@ class UniVtgConfig(HighlightConfig):
     drop_path: float = 0.1
     """Share of the samples for which a branch of an encoder layer is left out in training."""
     max_words: int = 75
+    windows: int = 1000
+    """Maximum number of windows of a query in a training step; the clips of others are background."""
     masked: bool = True
     """Convolutions read zeros outside a video; with False, they read the batch's padding, as in the public code."""
     stamp: str = "middle"
