@@ -70,6 +70,16 @@ def test_annotations_become_the_same_targets(golden: DetrFile, tmp_path: Path) -
         in_clips = given[f"spans_{n}"].dtype == torch.int64
         golden.check(samples.clips[n] if in_clips else centre_width(samples.times[n]), f"target/spans_{n}")
     if isinstance(model, UniVtg):
+        draws = [
+            model.clip_targets(batch.pairs, samples, batch.clips.mask, torch.Generator().manual_seed(seed))
+            for seed in range(100)
+        ]
+        golden.check(draws[0].within.float(), "target/timestamp_window")
+        golden.check(draws[0].times, "target/span_labels_nn", draws[0].within[..., None])
+        annotators = 1 if batch.pairs.ratings is None else batch.pairs.ratings.shape[2]
+        golden.check(draws[0].ratings / annotators, "target/saliency_scores", batch.clips.mask)
+        for n, theirs in enumerate(given["saliency_pos_labels"][:, 0].tolist()):
+            assert theirs in {int(t.positive[n]) for t in draws}
         return
     drawn = [
         saliency_targets(batch.pairs, samples, batch.clips.mask, torch.Generator().manual_seed(seed), public=True)
@@ -178,7 +188,7 @@ def test_gradients_are_as_long(golden: DetrFile) -> None:
     for name, parameter in model.named_parameters():
         ours = -1.0 if parameter.grad is None else float(parameter.grad.norm())
         assert ours == pytest.approx(theirs.pop(numbers_of(parameter)), rel=2e-4, abs=2e-5), name
-    assert set(theirs.values()) <= {-1.0}, "only weights without a gradient have no place here"
+    assert set(theirs.values()) <= {-1.0, 0.0}, "only weights without a gradient have no place here"
 
 
 def numbers_of(tensor: torch.Tensor) -> bytes:
@@ -255,6 +265,13 @@ def test_univtg_cuts_neither_videos_nor_words_nor_windows() -> None:
         assert (config.max_clips, config.max_words, config.windows) == (2000, 512, 1000)
         assert loaded.assumed["max_clips"] == 2000
         assert golden.model(word_positions=True).config.max_words == golden.config["max_q_l"]
+
+
+def test_qd_detr_takes_the_weight_of_its_contrast_from_the_options() -> None:
+    options = PUBLIC_MODELS["qd_detr"].options
+    assert options is not None
+    assert options({"contrastive_align_loss": True, "contrastive_align_loss_coef": 0.02})["align"] == 0.02
+    assert "align" not in options({"contrastive_align_loss": False, "contrastive_align_loss_coef": 0.02})
 
 
 def test_univtg_rounds_to_clips() -> None:

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.detr import Perceptron, PlacedEncoderLayer, draw_by_xavier
 from momentseek.models.layers.highlights import HighlightConfig, HighlightModel
 from momentseek.models.layers.set_prediction import (
-    SaliencyTargets,
     WindowSamples,
+    draw_clips,
     generalised_iou,
     saliency_targets,
     window_samples,
@@ -181,19 +181,27 @@ class UniVtg(HighlightModel):
         found = self.answer(queries, videos)
         return found.near + found.share if self.config.rating == "both" else found.near
 
-    def clip_targets(self, samples: WindowSamples, salient: SaliencyTargets, mask: Tensor) -> ClipTargets:
-        """The window of each clip, by its stamp; if no stamp is in a window, the clip at the first window's start."""
+    def clip_targets(
+        self, pairs: BatchPairs, samples: WindowSamples, mask: Tensor, rng: torch.Generator
+    ) -> ClipTargets:
+        """The window of each clip, by its stamp; if no stamp is in a window, the clip at the first window's start.
+
+        The positive clip is drawn from those in windows: by their ratings, or without any by their stamps.
+        """
         stamps = self.stamps(mask, samples.times[0])
         within, wanted = torch.zeros_like(mask), stamps.new_zeros(*mask.shape, 2)
         for row, windows in enumerate(samples.times):
-            for start, end in windows.flip(0):  # where windows overlap, the first counts
+            for start, end in windows:  # where windows overlap, the last counts
                 hit = (stamps[row] >= start) & (stamps[row] <= end) & mask[row]
                 within[row] |= hit
                 wanted[row][hit] = torch.stack([start, end])
             if not within[row].any():
-                first = samples.clips[row][0, 0]
+                first = torch.minimum(samples.clips[row][0, 0], mask[row].sum() - 1)
                 within[row, first], wanted[row, first] = True, windows[0]
-        return ClipTargets(within, wanted, salient.above[:, 0], salient.ratings)
+        if pairs.ratings is None:
+            return ClipTargets(within, wanted, draw_clips(within, 1, rng)[:, 0], within.float())
+        salient = saliency_targets(pairs, samples, mask, rng, public=self.config.seconds == "duration")
+        return ClipTargets(within, wanted, salient.above[:, 1], salient.ratings)
 
     def terms(self, found: ClipAnswers, wanted: ClipTargets) -> dict[str, Tensor]:
         """The loss's terms, weighted."""
@@ -231,8 +239,7 @@ class UniVtg(HighlightModel):
         samples = window_samples(batch.pairs, self.config.windows, rng)
         videos = take_rows(self.encode_clips(batch.clips), samples.video)
         found = self.answer(take_rows(self.encode_words(batch.words), samples.query), videos)
-        salient = saliency_targets(batch.pairs, samples, found.mask, rng, mixed=False)
-        return self.terms(found, self.clip_targets(samples, salient, found.mask))
+        return self.terms(found, self.clip_targets(batch.pairs, samples, found.mask, rng))
 
 
 register("univtg", UniVtgConfig, UniVtg, "UniVTG: moments, highlights and summaries from what every clip says")
