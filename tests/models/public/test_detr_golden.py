@@ -32,6 +32,7 @@ from momentseek.models.public.weights import PUBLIC_MODELS
 from momentseek.models.training.batches import Batches
 from momentseek.models.training.checkpoint import load_checkpoint
 from momentseek.models.training.config import TrainingSettings
+from momentseek.models.training.prediction import predict_split
 from momentseek.models.training.warm_start import import_checkpoint
 from momentseek.models.zoo.moment_detr import MomentDetr, SetPredictor
 from momentseek.models.zoo.qd_detr import QdDetr
@@ -281,6 +282,39 @@ def test_univtg_rounds_to_clips() -> None:
     assert options({"round_multiple": 5, "clip_length": 0.5})["round_to"] == 0.5
     assert options({"round_multiple": 1})["round_to"] == 2
     assert "round_to" not in options({"round_multiple": -1, "clip_length": 2})
+
+
+@every_file
+def test_imported_weights_predict_the_same(golden: DetrFile, tmp_path: Path) -> None:
+    """From weights, options, features and annotations in files to the windows that the public program writes."""
+    if "run/windows_0" not in golden.arrays:
+        pytest.skip("the public inference fails")
+    write_data(golden, tmp_path)
+    kind, streams = golden.config["model"], tuple(golden.config["v_dims"])
+    own = {"streams": streams, **repaired(golden)}  # the public results of QD-DETR and UniVTG depend on the batch
+    import_checkpoint(tmp_path / "model_best.ckpt", kind, tmp_path / "run", own)
+    found = predict_split(tmp_path / "run", tmp_path, "train", task="SVMR", nms=1.0 if kind == "univtg" else None)
+    assert not found.joined_streams
+    for n in range(golden.count):
+        rows = slice(*found.run.offsets[n : n + 2])
+        ours = np.stack([found.run.start[rows], found.run.end[rows], found.run.score[rows]], 1)
+        theirs = golden.arrays[f"run/windows_{n}"]
+        if kind == "moment_detr":
+            theirs = theirs[theirs[:, 1] > theirs[:, 0]]  # a run has no empty windows
+            assert np.allclose(np.sort(ours, 0), np.sort(theirs, 0), atol=1.01e-4)
+            continue
+        logits = torch.from_numpy(golden.arrays[f"single/{n}/pred_logits"])
+        scores = logits[:, 0] if kind == "univtg" else logits.softmax(-1)[:, 0]
+        assert len(ours)
+        assert all(float((scores - score).abs().min()) < 1.01e-4 for score in ours[:, 2])
+
+
+def test_streams_that_are_not_named_are_noted(tmp_path: Path) -> None:
+    golden = DetrFile(FILES[0])
+    write_data(golden, tmp_path)
+    done = import_checkpoint(tmp_path / "model_best.ckpt", golden.config["model"], tmp_path / "run")
+    assert done.assumed["streams"] == ()
+    assert predict_split(tmp_path / "run", tmp_path, "train", task="SVMR").joined_streams
 
 
 def test_weights_are_imported_with_the_options_next_to_them(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def take_inputs(weights: PublicWeights, asked: Mapping[str, Any]) -> tuple[State
         "projections": count,
         "max_words": weights.shape("txt_position_embed.position_embeddings.weight", 2)[0],
     }
-    return state, settings, dims, {"heads": HEADS, "endpoints": tef, "word_positions": False}
+    return state, settings, dims, {"heads": HEADS, "endpoints": tef, "word_positions": False, "streams": ()}
 
 
 def take_multi_head(weights: PublicWeights, ours: str, theirs: str) -> State:
