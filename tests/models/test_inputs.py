@@ -28,7 +28,7 @@ def data():
     counts = {"a": 2, "b": 5}
     video = Rows({n: rng.standard_normal((c, 4), dtype=np.float32) for n, c in counts.items()})
     subtitle = Rows({n: rng.standard_normal((c, 3), dtype=np.float32) for n, c in counts.items()})
-    return SimpleNamespace(video=video, subtitle=subtitle)
+    return SimpleNamespace(video=video, subtitle=subtitle, rows=lambda name: max(len(video[name]), len(subtitle[name])))
 
 
 def test_clips_are_fitted_normalised_placed_and_padded(data):

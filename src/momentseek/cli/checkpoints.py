@@ -108,6 +108,8 @@ def predict(
         return
     what = count(len(found.run.start), "video" if found.task == "VR" else "moment")
     asked = count(len(found.run), "query", "queries") + (", each in its pool" if found.in_pools else "")
+    if found.joined_streams:
+        options.say("note: the public code normalises each file of video features; import with --set streams=N,N,…")
     options.say(f"wrote {out}: {found.model}, {found.task}; {asked}, {what}")
 
 

@@ -93,14 +93,18 @@ class KnownWords(nn.Module):
 
 def clips_of(data: Data, names: Sequence[str], config: ModelConfig, cache: ArrayCache | None = None) -> Clips:
     """Prepare the clips of videos for a model with this config, padded to the longest video."""
-    kept = cache if cache is not None else ArrayCache(0)
+    kept, used = cache if cache is not None else ArrayCache(0), tables(data, config)
 
     def rows(table: Features, name: str, modality: str) -> Floats:
-        return kept.get((modality, name), lambda: config.preparation.prepare_clips(table.read(name), modality))
+        def prepare() -> Floats:
+            count = None if None in used else data.rows(name)  # which both have
+            return config.preparation.prepare_clips(table.read(name)[:count], modality)
+
+        return kept.get((modality, name), prepare)
 
     video, subtitle = (
         [rows(table, name, modality) for name in names] if table is not None else None
-        for modality, table in zip(MODALITIES, tables(data, config), strict=True)
+        for modality, table in zip(MODALITIES, used, strict=True)
     )
     return stack_clips(video, subtitle, names)
 

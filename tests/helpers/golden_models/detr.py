@@ -92,6 +92,33 @@ class DetrFile:
         assert float(difference.max()) <= by * TOLERANCE, f"{name} differs by {float(difference.max()):.1e}"
 
 
+def write_data(golden: DetrFile, folder: Path) -> None:
+    """Write the file's features, annotations, weights and options as the public programs have them, and a data.toml."""
+    notes = json.loads(str(golden.arrays["annotations"]))
+    for n, entry in enumerate(notes):
+        for name in (key for key in golden.arrays if key.startswith(("raw/video_", "raw/audio_", "raw/text_"))):
+            kind, number, *stream = name.removeprefix("raw/").split("_")
+            if int(number) != n:
+                continue
+            place = folder / "_".join([kind, *stream])
+            place.mkdir(parents=True, exist_ok=True)
+            if kind == "audio":
+                np.save(place / f"{entry['vid']}.npy", golden.arrays[name])
+            elif kind == "text":
+                np.savez(place / f"qid{entry['qid']}.npz", last_hidden_state=golden.arrays[name])
+            else:
+                np.savez(place / f"{entry['vid']}.npz", features=golden.arrays[name])
+    (folder / "truth.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in notes))
+    streams = [f"video_{s}" for s in range(len(golden.config["v_dims"]))]
+    audio = 'subtitle = "audio"\n' if (folder / "audio").exists() else ""
+    (folder / "data.toml").write_text(
+        f"clip_seconds = {golden.config['clip_length']}\n[features]\nshortest = true\nvideo = {json.dumps(streams)}\n"
+        f'{audio}[splits.train]\ntruth = "truth.jsonl"\nquery = "text"\n'
+    )
+    torch.save({"model": golden.part("weight"), "epoch": 3}, folder / "model_best.ckpt")
+    (folder / "opt.json").write_text(json.dumps(golden.config))
+
+
 def encodings(model: Any, words: Words, clips: Clips) -> tuple[Encodings, Encodings]:
     return model.encode_words(words), model.encode_clips(clips)
 

@@ -108,6 +108,18 @@ def test_videos_the_collection_does_not_have(path_of):
             read(path_of(name), corpus=small)
 
 
+def test_qvhighlights_rates_a_clip_that_the_video_ends_in(tmp_path):
+    entry = {"qid": 1, "query": "a", "vid": "v", "duration": 5.5, "relevant_windows": [[2, 6]]}
+    line = {**entry, "relevant_clip_ids": [1, 2], "saliency_scores": [[1, 2, 3], [4, 4, 4]]}
+    (tmp_path / "truth.jsonl").write_text(json.dumps(line))
+    truth = read_truth(tmp_path / "truth.jsonl", format="qvhighlights")
+    assert truth.saliency is not None
+    assert truth.saliency.scores.tolist() == [[0, 0, 0], [1, 2, 3], [4, 4, 4]]
+    (tmp_path / "truth.jsonl").write_text(json.dumps({**line, "relevant_clip_ids": [1, 3]}))
+    with pytest.raises(MomentseekError, match="rates clips 1 to 3, but its video has 3 clips of 2 s"):
+        read_truth(tmp_path / "truth.jsonl", format="qvhighlights")
+
+
 def test_qvhighlights(path_of):
     truth = read_truth(path_of("qvhighlights"))
     assert truth.saliency is not None

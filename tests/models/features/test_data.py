@@ -9,6 +9,8 @@ import pytest
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.features.data import Data
+from momentseek.models.inputs import clips_of
+from momentseek.models.model import GroundingConfig
 
 Write = Callable[[Path, dict[str, np.ndarray]], None]
 
@@ -44,6 +46,20 @@ def test_different_clip_counts_are_found(folder: Path, write_features: Write) ->
     write_features(folder / "subtitle.h5", {v: np.ones((4, 3)) for v in "abc"})
     with Data.open(folder) as data, pytest.raises(MomentseekError, match="video b has 5 clips in the video features"):
         data.check(["train"])
+
+
+def test_pictures_and_sounds_of_different_lengths_are_cut_to_the_shorter(folder: Path, write_features: Write) -> None:
+    write_features(folder / "subtitle.h5", {"a": np.ones((4, 3)), "b": np.ones((4, 3)), "c": np.ones((9, 3))})
+    text = (folder / "data.toml").read_text().replace("[features]", "[features]\nshortest = true")
+    (folder / "data.toml").write_text(text)
+    with Data.open(folder) as data:
+        data.check(["train"])
+        assert [data.rows(name) for name in "abc"] == [4, 4, 6]
+        found = clips_of(data, list("abc"), GroundingConfig(modalities="video+subtitle", endpoints=True))
+        assert found.mask.sum(1).tolist() == [4, 4, 6]
+        assert found.subtitle is not None
+        assert found.subtitle[1, :4, -1].tolist() == [0.25, 0.5, 0.75, 1.0]
+        assert clips_of(data, ["b"], GroundingConfig(modalities="video")).mask.sum().item() == 5
 
 
 def test_a_query_without_words_is_found(folder: Path, write_features: Write) -> None:

@@ -125,6 +125,22 @@ def test_the_best_rated_clip_is_compared_with_the_worst() -> None:
         assert found.ratings[0].tolist() == [0, 11, 2, 0, 6, 0]
 
 
+def test_of_equally_rated_clips_the_public_code_takes_the_last() -> None:
+    given = pairs(torch.ones(2, 6, 3))
+    samples, mask = window_samples(given, 5, torch.Generator()), torch.ones(2, 6) > 0
+    for public, best in ((False, 1), (True, 4)):
+        found = saliency_targets(given, samples, mask, torch.Generator().manual_seed(0), public=public)
+        assert (found.above[0, 0], found.below[0, 0]) == (best, 1)
+
+
+def test_clips_of_a_window_that_is_left_out_are_no_negatives() -> None:
+    given = pairs(torch.ones(2, 6, 3))
+    for seed in range(20):
+        rng = torch.Generator().manual_seed(seed)
+        found = saliency_targets(given, window_samples(given, 1, rng), torch.ones(2, 6) > 0, rng)
+        assert found.below[0, 1].item() in (0, 3, 5)
+
+
 def test_without_ratings_clips_inside_stand_above_those_outside() -> None:
     given = pairs()
     samples = window_samples(given, 5, torch.Generator())

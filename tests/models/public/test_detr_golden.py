@@ -19,13 +19,20 @@ from golden_models.detr import (
     terms_of,
     windows_of,
     windows_wanted,
+    write_data,
 )
 
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Clips, Words
+from momentseek.models.features.data import Data
 from momentseek.models.layers.detr import sine_positions
-from momentseek.models.layers.set_prediction import match_cost
+from momentseek.models.layers.set_prediction import centre_width, match_cost, saliency_targets, window_samples
+from momentseek.models.public.loading import load_public
+from momentseek.models.public.weights import PUBLIC_MODELS
+from momentseek.models.training.batches import Batches
 from momentseek.models.training.checkpoint import load_checkpoint
+from momentseek.models.training.config import TrainingSettings
+from momentseek.models.training.prediction import predict_split
 from momentseek.models.training.warm_start import import_checkpoint
 from momentseek.models.zoo.moment_detr import MomentDetr, SetPredictor
 from momentseek.models.zoo.qd_detr import QdDetr
@@ -46,6 +53,46 @@ def test_features_become_the_same_inputs(golden: DetrFile) -> None:
     golden.check(clips.mask.float(), "input/src_vid_mask")
     if clips.subtitle is not None:
         golden.check(clips.subtitle, "input/src_aud")
+
+
+@every_file
+def test_annotations_become_the_same_targets(golden: DetrFile, tmp_path: Path) -> None:
+    """From the files of features and annotations to the inputs and targets of a training step."""
+    write_data(golden, tmp_path)
+    model, given = golden.model(), golden.part("target")
+    with Data.open(tmp_path) as data:
+        data.use(model.config.modalities)
+        batches = Batches(data, data.split("train"), model.config, TrainingSettings(), whole=True)
+        batch = batches.batch(np.arange(golden.count))
+    golden.check(batch.words.features, "input/src_txt")
+    golden.check(batch.clips.modality("video"), "input/src_vid")
+    samples = window_samples(batch.pairs, model.config.windows, torch.Generator())
+    for n in range(golden.count):
+        in_clips = given[f"spans_{n}"].dtype == torch.int64
+        golden.check(samples.clips[n] if in_clips else centre_width(samples.times[n]), f"target/spans_{n}")
+    if isinstance(model, UniVtg):
+        draws = [
+            model.clip_targets(batch.pairs, samples, batch.clips.mask, torch.Generator().manual_seed(seed))
+            for seed in range(100)
+        ]
+        golden.check(draws[0].within.float(), "target/timestamp_window")
+        golden.check(draws[0].times, "target/span_labels_nn", draws[0].within[..., None])
+        annotators = 1 if batch.pairs.ratings is None else batch.pairs.ratings.shape[2]
+        golden.check(draws[0].ratings / annotators, "target/saliency_scores", batch.clips.mask)
+        for n, theirs in enumerate(given["saliency_pos_labels"][:, 0].tolist()):
+            assert theirs in {int(t.positive[n]) for t in draws}
+        return
+    drawn = [
+        saliency_targets(batch.pairs, samples, batch.clips.mask, torch.Generator().manual_seed(seed), public=True)
+        for seed in range(100)
+    ]
+    if "saliency_all_labels" in given:
+        golden.check(drawn[0].ratings, "target/saliency_all_labels")
+    for name, ours in (("pos", [t.above for t in drawn]), ("neg", [t.below for t in drawn])):
+        theirs = given[f"saliency_{name}_labels"]
+        assert torch.equal(ours[0][:, 0], theirs[:, 0])
+        for n, there in enumerate(batch.clips.mask):  # the public code may also draw a clip after the last
+            assert theirs[n, 1] >= there.sum() or int(theirs[n, 1]) in {int(t[n, 1]) for t in ours}
 
 
 @every_file
@@ -142,7 +189,7 @@ def test_gradients_are_as_long(golden: DetrFile) -> None:
     for name, parameter in model.named_parameters():
         ours = -1.0 if parameter.grad is None else float(parameter.grad.norm())
         assert ours == pytest.approx(theirs.pop(numbers_of(parameter)), rel=2e-4, abs=2e-5), name
-    assert set(theirs.values()) <= {-1.0}, "only weights without a gradient have no place here"
+    assert set(theirs.values()) <= {-1.0, 0.0}, "only weights without a gradient have no place here"
 
 
 def numbers_of(tensor: torch.Tensor) -> bytes:
@@ -207,6 +254,67 @@ def test_windows_and_saliency_are_the_same(golden: DetrFile) -> None:
         assert np.allclose(after, golden.arrays[f"run/nms_windows_{n}"])
         salient = golden.arrays[f"run/saliency_{n}"]
         assert np.allclose(rated[n, : len(salient)].numpy(), salient, atol=1e-3)
+
+
+def test_univtg_cuts_neither_videos_nor_words_nor_windows() -> None:
+    for golden in (DetrFile(path) for path in FILES if path.stem.startswith("univtg")):
+        options = PUBLIC_MODELS["univtg"].options
+        assert options is not None
+        known = options({**golden.config, "use_txt_pos": False, "max_windows": 5})
+        loaded = load_public("univtg", golden.part("weight"), known)
+        config = loaded.model.config
+        assert (config.max_clips, config.max_words, config.windows) == (2000, 512, 1000)
+        assert loaded.assumed["max_clips"] == 2000
+        assert golden.model(word_positions=True).config.max_words == golden.config["max_q_l"]
+
+
+def test_qd_detr_takes_the_weight_of_its_contrast_from_the_options() -> None:
+    options = PUBLIC_MODELS["qd_detr"].options
+    assert options is not None
+    assert options({"contrastive_align_loss": True, "contrastive_align_loss_coef": 0.02})["align"] == 0.02
+    assert "align" not in options({"contrastive_align_loss": False, "contrastive_align_loss_coef": 0.02})
+
+
+def test_univtg_rounds_to_clips() -> None:
+    options = PUBLIC_MODELS["univtg"].options
+    assert options is not None
+    assert options({"round_multiple": 1, "clip_length": 2})["round_to"] == 2
+    assert options({"round_multiple": 5, "clip_length": 0.5})["round_to"] == 0.5
+    assert options({"round_multiple": 1})["round_to"] == 2
+    assert "round_to" not in options({"round_multiple": -1, "clip_length": 2})
+
+
+@every_file
+def test_imported_weights_predict_the_same(golden: DetrFile, tmp_path: Path) -> None:
+    """From weights, options, features and annotations in files to the windows that the public program writes."""
+    if "run/windows_0" not in golden.arrays:
+        pytest.skip("the public inference fails")
+    write_data(golden, tmp_path)
+    kind, streams = golden.config["model"], tuple(golden.config["v_dims"])
+    own = {"streams": streams, **repaired(golden)}  # the public results of QD-DETR and UniVTG depend on the batch
+    import_checkpoint(tmp_path / "model_best.ckpt", kind, tmp_path / "run", own)
+    found = predict_split(tmp_path / "run", tmp_path, "train", task="SVMR", nms=1.0 if kind == "univtg" else None)
+    assert not found.joined_streams
+    for n in range(golden.count):
+        rows = slice(*found.run.offsets[n : n + 2])
+        ours = np.stack([found.run.start[rows], found.run.end[rows], found.run.score[rows]], 1)
+        theirs = golden.arrays[f"run/windows_{n}"]
+        if kind == "moment_detr":
+            theirs = theirs[theirs[:, 1] > theirs[:, 0]]  # a run has no empty windows
+            assert np.allclose(np.sort(ours, 0), np.sort(theirs, 0), atol=1.01e-4)
+            continue
+        logits = torch.from_numpy(golden.arrays[f"single/{n}/pred_logits"])
+        scores = logits[:, 0] if kind == "univtg" else logits.softmax(-1)[:, 0]
+        assert len(ours)
+        assert all(float((scores - score).abs().min()) < 1.01e-4 for score in ours[:, 2])
+
+
+def test_streams_that_are_not_named_are_noted(tmp_path: Path) -> None:
+    golden = DetrFile(FILES[0])
+    write_data(golden, tmp_path)
+    done = import_checkpoint(tmp_path / "model_best.ckpt", golden.config["model"], tmp_path / "run")
+    assert done.assumed["streams"] == ()
+    assert predict_split(tmp_path / "run", tmp_path, "train", task="SVMR").joined_streams
 
 
 def test_weights_are_imported_with_the_options_next_to_them(tmp_path: Path) -> None:

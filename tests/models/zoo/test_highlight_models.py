@@ -17,7 +17,7 @@ from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words, 
 from momentseek.models.features.data import Dims
 from momentseek.models.inference.second_stage import moments_in_seconds
 from momentseek.models.layers.highlights import HighlightModel
-from momentseek.models.layers.set_prediction import SaliencyTargets, saliency_targets, window_samples
+from momentseek.models.layers.set_prediction import SaliencyTargets, window_samples
 from momentseek.models.registry import build
 from momentseek.models.zoo.moment_detr import Detections
 from momentseek.models.zoo.qd_detr import QdDetr
@@ -150,8 +150,7 @@ def test_the_terms_of_univtg_by_loops() -> None:
     queries, videos = encode(model, batch)
     found = model.answer(queries, videos)
     samples = window_samples(batch.pairs, 5, torch.Generator())
-    salient = saliency_targets(batch.pairs, samples, found.mask, torch.Generator().manual_seed(2), mixed=False)
-    wanted = model.clip_targets(samples, salient, found.mask)
+    wanted = model.clip_targets(batch.pairs, samples, found.mask, torch.Generator().manual_seed(2))
     for b, count in enumerate((9, 6, 7)):
         for i in range(9):
             hits = [w for w in samples.times[b].tolist() if i < count and w[0] <= (i + 0.5) / count <= w[1]]
@@ -207,11 +206,44 @@ def test_a_window_between_two_stamps_is_learnt_by_the_clip_it_begins_in() -> Non
     model = model_of("univtg")
     pairs = replace(batch_of().pairs, times=torch.tensor([[0.23, 0.27]] * 4), start=torch.tensor([2, 2, 1, 1]))
     samples = window_samples(pairs, 5, torch.Generator())
-    mask = torch.ones(3, 9) > 0
-    salient = saliency_targets(pairs, samples, mask, torch.Generator(), mixed=False)
-    found = model.clip_targets(samples, salient, mask)
+    found = model.clip_targets(pairs, samples, torch.ones(3, 9) > 0, torch.Generator())
     assert found.within[0].nonzero().tolist() == [[2]]
     assert torch.allclose(found.times[0, 2], torch.tensor([0.23, 0.27]))
+
+
+def test_univtg_learns_every_window_and_where_two_meet_the_last() -> None:
+    model = model_of("univtg", stamp="public", seconds="duration")
+    start = torch.tensor([0, 4, 8, 12, 16, 20, 24, 26])  # seconds in a video of 15 clips
+    end = torch.tensor([2, 6, 10, 14, 18, 22, 26, 28])
+    zero, mask = torch.zeros(8, dtype=torch.long), torch.ones(1, 15) > 0
+    times = torch.stack([start, end], 1) / 30
+    for ratings in (None, torch.ones(1, 15, 3)):
+        ours = BatchPairs(zero, zero, start // 2, end // 2 - 1, torch.ones(8), mask[:, :1], times, ratings=ratings)
+        samples = window_samples(ours, model.config.windows, torch.Generator())
+        drawn = set()
+        for seed in range(100):
+            found = model.clip_targets(ours, samples, mask, torch.Generator().manual_seed(seed))
+            drawn.add(int(found.positive))
+        assert found.within[0].nonzero()[:, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
+        assert torch.equal(found.times[0, 12], times[7])
+        assert drawn == (set(range(14)) if ratings is None else {0, 2, 4, 6, 8, 10, 12, 13})
+        assert ratings is not None or torch.equal(found.ratings, found.within.float())
+
+
+def test_univtg_has_dropout_in_its_attention_only() -> None:
+    for path in (0.0, 0.1):
+        layer = model_of("univtg", dropout=0.5, drop_path=path).encoder[0]
+        assert (layer.attention.dropout.p, layer.feed.dropout.p) == (0.5, 0.0)
+        assert layer.dropout.dropout.p == path
+    assert model_of("moment_detr", dropout=0.5).encoder[0].feed.dropout.p == 0.5
+
+
+def test_the_contrast_of_qd_detr_is_a_constant() -> None:
+    batch = batch_of()
+    terms = model_of("qd_detr", align=0.5, queries=4, decoder_layers=3).loss(batch, 0, torch.Generator())
+    assert [float(terms[name]) for name in ("align_0", "align_1", "align")] == pytest.approx([0.5 * np.log(4)] * 3)
+    assert "align_0" not in model_of("qd_detr", align=0.5, auxiliary=False).loss(batch, 0, torch.Generator())
+    assert "align" not in model_of("qd_detr").loss(batch, 0, torch.Generator())
 
 
 def test_stamps_of_clips() -> None:

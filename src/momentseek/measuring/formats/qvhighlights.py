@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -48,15 +49,17 @@ def _saliency(entries: list[dict[str, Any]], seconds: dict[str, float], document
             document, "relevant_clip_ids", next(r for r in rows if set(map(type, r)) - {int}), "whole numbers"
         )
     flat = checked.matrix(checked.flatten(ratings), ANNOTATORS_PER_CLIP, document, "saliency score")
-    clips = [_clips(e, seconds, document) for e in entries]
-    for entry, clip_ids, rated, n in zip(entries, rows, ratings, clips, strict=True):
+    clips = []
+    for entry, clip_ids, rated in zip(entries, rows, ratings, strict=True):
+        n, last = _clips(entry, seconds, document), max(clip_ids, default=-1)
         if len(clip_ids) != len(rated):
             raise MomentseekError(f"{document.path}: query {entry['qid']} has unequal clip ids and saliency scores")
-        if clip_ids and not 0 <= min(clip_ids) <= max(clip_ids) < n:
+        if clip_ids and not 0 <= min(clip_ids) <= last < n:
             raise MomentseekError(
-                f"{document.path}: query {entry['qid']} rates clips {min(clip_ids)} to {max(clip_ids)}, "
-                f"but its video has {n} clips of {CLIP_SECONDS} s"
+                f"{document.path}: query {entry['qid']} rates clips {min(clip_ids)} to {last}, "
+                f"but its video has {math.ceil(n)} clips of {CLIP_SECONDS} s"
             )
+        clips.append(max(int(n), last + 1))  # whole clips, as the official measure has, unless the last part is rated
     offsets = offsets_of(clips)
     scores = np.zeros((int(offsets[-1]), ANNOTATORS_PER_CLIP))
     first = np.repeat(offsets[:-1], [len(r) for r in rows])
@@ -64,11 +67,11 @@ def _saliency(entries: list[dict[str, Any]], seconds: dict[str, float], document
     return Saliency(offsets, scores)
 
 
-def _clips(entry: dict[str, Any], seconds: dict[str, float], document: Document) -> int:
+def _clips(entry: dict[str, Any], seconds: dict[str, float], document: Document) -> float:
     duration = seconds.get(entry["vid"], float("nan"))
     if not 0 < duration < 1e7:
         checked.wrong(document, f"the duration of query {entry['qid']}", entry.get("duration"), "seconds")
-    return int(duration / CLIP_SECONDS)
+    return duration / CLIP_SECONDS
 
 
 def write_truth(truth: Judgements, _: Writing) -> bytes:

@@ -6,7 +6,7 @@
     [features]
     video = ["tvr_i3d_rgb600_avg_cl-1.5.h5"]
     subtitle = "tvr_sub_pretrained_w_sub_query_max_cl-1.5.h5"
-    shortest = false                    # optional: cut a video's streams to the shortest, even if they differ much
+    shortest = false                    # optional: cut a video's features to the shortest, even if they differ much
     [splits.train_top40]
     truth = "train_top40.json"
     query = "query_bert.h5"
@@ -221,17 +221,17 @@ class Data:
         return self.dims_of(self.splits[0])
 
     def rows(self, video: str) -> int:
-        """Number of clips of a video, which must be the same in all features in use."""
+        """Number of clips of a video: the same in all features in use, or with ``shortest`` the least of them."""
         key = (self._used, video)
         if key not in self._rows:
             used = [f for name, f in zip(MODALITIES, (self.video, self.subtitle), strict=True) if name in self._used]
             counts = [f.rows(video) for f in used if f]
             if not counts:
                 raise MomentseekError(f"{self.path}: has no {' or '.join(self._used)} features; set modalities")
-            if max(counts) != min(counts):
+            if max(counts) != min(counts) and not self._settings["features"].get("shortest", False):
                 raise MomentseekError(
                     f"{self.path}: video {video} has {counts[0]} clips in the video features and {counts[1]} in the "
-                    "subtitle features; both must be of the same clips"
+                    "subtitle features; both must be of the same clips (shortest = true cuts them to the fewer)"
                 )
             if not min(counts):
                 raise MomentseekError(f"{self.path}: video {video} has no clip; extract it, or leave it out")

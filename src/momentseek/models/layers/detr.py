@@ -92,19 +92,19 @@ class FeedForward(nn.Module):
 class PlacedEncoderLayer(nn.Module):
     """An encoder layer with positions: ``x = LN(x + A(x + place))``, then ``x = LN(x + FFN(x))``.
 
-    With ``before``, the norms come first in each branch. With ``path`` above 0, whole branches are dropped for some
-    samples, instead of dropout (UniVTG).
+    With ``before``, the norms come first in each branch. With ``path``, whole branches are dropped for this share of
+    the samples, and dropout is in the attention only (UniVTG).
     """
 
     def __init__(
         self, hidden: int, heads: int, feedforward: int, dropout: float, activation: str = "relu", *,
-        before: bool = False, path: float = 0.0,
+        before: bool = False, path: float | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.attention = MultiHead(hidden, heads, dropout)
-        self.feed = FeedForward(hidden, feedforward, 0.0 if path else dropout, activation)
+        self.feed = FeedForward(hidden, feedforward, dropout if path is None else 0.0, activation)
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(2))
-        self.dropout: nn.Module = DropPath(path) if path else Dropout(dropout)
+        self.dropout: nn.Module = Dropout(dropout) if path is None else DropPath(path)
         self.before = before
 
     def forward(self, x: Tensor, mask: Tensor, place: Tensor) -> Tensor:

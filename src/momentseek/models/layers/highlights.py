@@ -43,8 +43,8 @@ class HighlightConfig(GroundingConfig):
     windows: int = 5
     """Maximum number of windows of a query in a training step."""
     seconds: str = "clips"
-    """What predicted shares refer to: the time that the ``clips`` cover, as in training, or the video's ``duration``,
-    with times and scores rounded to four decimals (as in the public code)."""
+    """What predicted shares refer to: the time that the ``clips`` cover, as in training, or as in the public code the
+    video's ``duration``, with times and scores rounded to four decimals. Training then counts whole clips only."""
     round_to: float = 0.0
     """Round predicted times to multiples of this many seconds; 0 leaves them as they are."""
     latest: float = 0.0

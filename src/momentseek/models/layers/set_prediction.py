@@ -146,31 +146,34 @@ class SaliencyTargets:
 
 
 def saliency_targets(
-    pairs: BatchPairs, samples: WindowSamples, mask: Tensor, rng: torch.Generator, *, mixed: bool = True
+    pairs: BatchPairs, samples: WindowSamples, mask: Tensor, rng: torch.Generator, *, public: bool = False
 ) -> SaliencyTargets:
     """Choose clips to compare: the best and the worst inside the windows, and one inside and one outside of them.
 
-    Without ratings, it compares two inside with two outside. Without ``mixed``, it compares only one inside with one
-    outside (UniVTG). If no clip is outside, the best and the worst are compared twice, or a clip with itself.
+    Without ratings, it compares two inside with two outside. If no clip is outside, the best and the worst are compared
+    twice, or a clip with itself. Of equally rated clips the first is the best, or the last as in the ``public`` code.
     """
-    within = torch.stack([inside(c[:, 0], c[:, 1], mask.shape[1]).any(0) for c in samples.clips]) & mask
+    rated = pairs.ratings
+    first = pairs.start if rated is not None else torch.minimum(pairs.start, pairs.end)
+    every, both = inside(first, pairs.end, mask.shape[1]), zip(samples.query, samples.video, strict=True)
+    within = torch.stack([every[(pairs.query == q) & (pairs.video == v)].any(0) for q, v in both]) & mask
     within[~within.any(1), 0] = True
     outside = mask & ~within
-    rated = pairs.ratings
     known = within.float() if rated is None else rated[samples.query].sum(2)
     known = F.pad(known, (0, max(0, mask.shape[1] - known.shape[1])))[:, : mask.shape[1]]
-    count = 2 if mixed and rated is None else 1
+    count = 2 if rated is None else 1
     none = ~outside.any(1, keepdim=True)
-    one, other = _draw(within, count, rng), _draw(outside | none, count, rng)
-    if not (mixed and rated is not None):
+    one, other = draw_clips(within, count, rng), draw_clips(outside | none, count, rng)
+    if rated is None:
         return SaliencyTargets(one, torch.where(none, one, other), known)
-    best = known.masked_fill(~within, -torch.inf).argmax(1, keepdim=True)
+    above = known.masked_fill(~within, -torch.inf)
+    best = mask.shape[1] - 1 - above.flip(1).argmax(1, keepdim=True) if public else above.argmax(1, keepdim=True)
     worst = known.masked_fill(~within, torch.inf).argmin(1, keepdim=True)
     one, other = torch.where(none, best, one), torch.where(none, worst, other)
     return SaliencyTargets(torch.cat([best, one], 1), torch.cat([worst, other], 1), known)
 
 
-def _draw(allowed: Tensor, count: int, rng: torch.Generator) -> Tensor:
+def draw_clips(allowed: Tensor, count: int, rng: torch.Generator) -> Tensor:
     """(n, count): columns of each row, drawn with replacement among the allowed ones."""
     return torch.multinomial(allowed.float().cpu(), count, replacement=True, generator=rng).to(allowed.device)
 

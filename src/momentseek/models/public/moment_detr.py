@@ -20,13 +20,14 @@ AUDIO_COLUMNS = 2048
 """Columns of PANN's audio features, which QD-DETR reads next to the pictures'."""
 HEADS = 8
 SHARED_OPTIONS = {
-    "nheads": "heads", "dropout": "dropout", "input_dropout": "input_dropout", "max_windows": "windows",
-    "use_txt_pos": "word_positions", "eos_coef": "background",
+    "nheads": "heads", "dropout": "dropout", "input_dropout": "input_dropout", "use_txt_pos": "word_positions",
+    "eos_coef": "background",
 }  # fmt: skip
 SET_OPTIONS = {
-    **SHARED_OPTIONS, "aux_loss": "auxiliary", "max_v_l": "max_clips", "set_cost_span": "cost_span",
-    "set_cost_giou": "cost_iou", "set_cost_class": "cost_label", "span_loss_coef": "span", "giou_loss_coef": "iou",
-    "label_loss_coef": "label", "lw_saliency": "salient", "saliency_margin": "margin",
+    **SHARED_OPTIONS, "max_windows": "windows", "aux_loss": "auxiliary", "max_v_l": "max_clips",
+    "set_cost_span": "cost_span", "set_cost_giou": "cost_iou", "set_cost_class": "cost_label",
+    "span_loss_coef": "span", "giou_loss_coef": "iou", "label_loss_coef": "label", "lw_saliency": "salient",
+    "saliency_margin": "margin",
 }  # fmt: skip
 """Options of the public programs (``opt.json``) and our settings."""
 
@@ -77,7 +78,7 @@ def take_inputs(weights: PublicWeights, asked: Mapping[str, Any]) -> tuple[State
         "projections": count,
         "max_words": weights.shape("txt_position_embed.position_embeddings.weight", 2)[0],
     }
-    return state, settings, dims, {"heads": HEADS, "endpoints": tef, "word_positions": False}
+    return state, settings, dims, {"heads": HEADS, "endpoints": tef, "word_positions": False, "streams": ()}
 
 
 def take_multi_head(weights: PublicWeights, ours: str, theirs: str) -> State:

@@ -29,6 +29,14 @@ HEADS_OF_ANCHORS = {
 }  # fmt: skip
 
 
+def options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that the weights do not tell, from the options of a public training run."""
+    found = options_of(SET_OPTIONS)(given)
+    if given.get("contrastive_align_loss"):
+        found["align"] = given.get("contrastive_align_loss_coef", 0.0)
+    return found
+
+
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
     """Translate the weights; shapes do not show heads, endpoints, positions of words, or the columns of audio."""
     state, settings, dims, assumed = take_inputs(weights, asked)
@@ -69,5 +77,5 @@ register_public(
     source="wjun0830/QD-DETR, qd_detr/model.py: QDDETR",
     settings=QdDetrConfig.official,
     training={"task": "SVMR"},
-    options=options_of(SET_OPTIONS),
+    options=options,
 )

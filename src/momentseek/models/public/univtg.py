@@ -13,6 +13,8 @@ OPTIONS = {
     **SHARED_OPTIONS, "droppath": "drop_path", "b_loss_coef": "ends", "g_loss_coef": "iou",
     "f_loss_coef": "label", "s_loss_intra_coef": "intra", "s_loss_inter_coef": "inter",
 }  # fmt: skip
+UNCUT_WORDS = 512
+"""More words than any encoder of text gives."""
 
 
 def options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,17 +24,18 @@ def options(given: Mapping[str, Any]) -> dict[str, Any]:
         found["clip_seconds"] = float(given["clip_length"])
     if "eval_mode" in given:
         found["rating"] = "both" if given["eval_mode"] == "add" else "near"
-    if given.get("round_multiple", -1) > 0:
-        found["round_to"] = float(given["round_multiple"])
+    if given.get("round_multiple", -1) > 0:  # whether to round; to multiples of a clip
+        found["round_to"] = float(given.get("clip_length", UniVtgConfig.clip_seconds))
     return found
 
 
 def translate(weights: PublicWeights, asked: Mapping[str, Any]) -> Translation:
-    """Translate the weights; shapes do not show heads, endpoints or positions of words.
-
-    Videos are not cut, so ``max_clips`` may be raised.
-    """
+    """Translate the weights; shapes do not show heads, endpoints or positions of words, and nothing is cut."""
     state, settings, dims, assumed = take_inputs(weights, asked)
+    assumed["max_clips"] = UniVtgConfig.official["max_clips"]
+    if not asked.get("word_positions"):
+        del settings["max_words"]
+        assumed["max_words"] = UNCUT_WORDS
     encoder, settings["encoder_layers"] = take_encoder(weights, "encoder", "transformer.encoder")
     state |= encoder
     state |= weights.take_layer("kind", "token_type_embeddings", "weight")

@@ -39,6 +39,7 @@ class Batches:
         self._cache = ArrayCache(training.cache_mb)
         _ = tables(data, config)  # refuses data without the features that the model needs
         self._edges: dict[int, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+        self._public = getattr(config, "seconds", None) == "duration"  # the labels of Moment-DETR's family
 
     @property
     def drawn_videos(self) -> Ints:
@@ -96,6 +97,8 @@ class Batches:
             first, last = truth.saliency.offsets[query : query + 2]
             at = self._clip_edges(int(self.pairs.video[self.pairs.offsets[query]]))
             place = ((at[:-1] + at[1:]) / 2 // RATED_SECONDS).astype(np.int64)
+            if self._public and self._data.clip_seconds == RATED_SECONDS:  # also clips after the last features
+                place = np.union1d(place, np.arange(last - first))
             known = np.pad(
                 truth.saliency.scores[first:last], ((0, max(0, int(place[-1]) + 1 - int(last - first))), (0, 0))
             )
@@ -104,7 +107,7 @@ class Batches:
 
     def _labels(self, chosen: Ints) -> tuple[Ints, Ints, np.ndarray[tuple[int, int], np.dtype[np.float32]]]:
         first, last = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
-        how = cast(EndLabel, self._training.end_label)
+        how = cast(EndLabel, "whole" if self._public else self._training.end_label)
         seconds = np.empty(len(chosen))
         for video in np.unique(self.pairs.video[chosen]).tolist():
             own = np.flatnonzero(self.pairs.video[chosen] == video)
@@ -112,7 +115,7 @@ class Batches:
             first[own], last[own] = labels(self.pairs.start[rows], self.pairs.end[rows], at, how)
             seconds[own] = at[-1]
         times = np.stack([self.pairs.start[chosen], self.pairs.end[chosen]], axis=1) / seconds[:, None]
-        return first, last, np.clip(times, 0, 1).astype(np.float32)
+        return first, last, (times if self._public else np.clip(times, 0, 1)).astype(np.float32)
 
     def _clip_edges(self, video: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         if video not in self._edges:
@@ -122,7 +125,7 @@ class Batches:
                 config.max_clips,
                 config.fit,
                 self._data.clip_seconds,
-                self._split.durations.get(name, float("nan")),
+                float("nan") if self._public else self._split.durations.get(name, float("nan")),
             )
         return self._edges[video]
 

@@ -26,7 +26,8 @@ from momentseek.models.features.data import Data, open_data
 from momentseek.models.inference.encode import StageCallback
 from momentseek.models.inference.first_stage import from_run
 from momentseek.models.inference.prediction import predict, summarise
-from momentseek.models.model import CorpusModel
+from momentseek.models.layers.highlights import HighlightConfig
+from momentseek.models.model import CorpusModel, ModelConfig
 from momentseek.models.training.captions import NetworkValidation
 from momentseek.models.training.checkpoint import load_captioner, load_checkpoint, refuse_other_dims
 from momentseek.models.training.config import TrainConfig
@@ -59,6 +60,8 @@ class Prediction:
     """Queries that searched fewer videos than ``first`` asked for; 0 if it was not given."""
     simulated: bool
     """Whether the data are simulated."""
+    joined_streams: bool = False
+    """Whether imported weights that know no ``streams`` normalised several files of video features as one."""
 
     def figures(self) -> dict[str, str | int | bool]:
         """The task and the counts of the prediction."""
@@ -152,7 +155,14 @@ def predict_split(
             in_pools=pooled and chosen != "SVMR",
             queries_with_fewer_videos=fewer[0],
             simulated=opened.simulated,
+            joined_streams=trained.imported and _joins_streams(trained.model.config, opened),
         )
+
+
+def _joins_streams(config: ModelConfig, data: Data) -> bool:
+    """Whether a model of Moment-DETR's family, whose public code normalises each file, normalises several as one."""
+    several = data.video is not None and len(data.video.streams) > 1
+    return several and isinstance(config, HighlightConfig) and config.normalise and not config.streams
 
 
 def first_stage_run(source: str, data: Data, split: str, depth: int) -> Run:

@@ -142,9 +142,12 @@ class SetPredictor(HighlightModel):
         samples = window_samples(batch.pairs, self.config.windows, rng)
         videos = take_rows(self.encode_clips(batch.clips), samples.video)
         found = self.learn(take_rows(self.encode_words(batch.words), samples.query), videos)
-        in_clips = found.spans[-1].shape[-1] > 2
-        wanted = samples.clips if in_clips else [centre_width(times) for times in samples.times]
-        return self.terms(found, wanted, saliency_targets(batch.pairs, samples, videos["mask"], rng))
+        if (columns := found.spans[-1].shape[-1]) > 2:
+            wanted = [clips.clamp(max=columns // 2 - 1) for clips in samples.clips]
+        else:
+            wanted = [centre_width(times) for times in samples.times]
+        public = self.config.seconds == "duration"
+        return self.terms(found, wanted, saliency_targets(batch.pairs, samples, videos["mask"], rng, public=public))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ the words of another sample as negatives. The decoder moves anchors (centre, wid
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,8 +31,8 @@ from momentseek.models.layers.detr import (
     split_heads,
 )
 from momentseek.models.layers.projection import Dropout
-from momentseek.models.layers.set_prediction import SaliencyTargets, saliency_margin
-from momentseek.models.model import above_nothing, one_of
+from momentseek.models.layers.set_prediction import Matching, SaliencyTargets, saliency_margin
+from momentseek.models.model import above_nothing, at_least, one_of
 from momentseek.models.registry import register
 from momentseek.models.zoo.moment_detr import Detections, SetPredictionConfig, SetPredictor
 
@@ -54,11 +54,14 @@ class QdDetrConfig(SetPredictionConfig):
     """Divisor of the sum of the 11 ranking terms (12 in the public code)."""
     sharpness: float = 0.5
     """Temperature of the ranking terms."""
+    align: float = 0.0
+    """Weight of the public code's contrast with words, which sees none there: a constant in the loss."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of(self, "mask", "own", "tiled")
         above_nothing(self, "rank_parts", "sharpness")
+        at_least(self, 0, "align")
         if self.hidden % 4:
             raise MomentseekError(f"model: hidden must be a multiple of 4, not {self.hidden}")
 
@@ -219,6 +222,14 @@ class QdDetr(SetPredictor):
     def saliency_loss(self, found: Detections, salient: SaliencyTargets) -> Tensor:
         """Margin, ranking and negative pairs (the paper's section 3.3, equations 5 to 8)."""
         return sum(self.saliency_parts(found, salient).values(), found.saliency.new_zeros(()))
+
+    def further_terms(self, found: Detections, matchings: Sequence[Matching]) -> dict[str, Tensor]:
+        """The constant of the public code's contrast: without words, all predictions are as near to them."""
+        if not self.config.align:
+            return {}
+        layers = [f"align_{n}" for n in range(len(matchings) - 1)] if self.config.auxiliary else []
+        constant = found.saliency.new_tensor(self.config.align * math.log(self.config.queries))
+        return dict.fromkeys([*layers, "align"], constant)
 
     def saliency_parts(self, found: Detections, salient: SaliencyTargets) -> dict[str, Tensor]:
         """The three terms: of pairs of clips, of all clips by their ratings, and of the words of another sample."""

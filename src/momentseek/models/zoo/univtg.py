@@ -14,13 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
+from momentseek.models.batch import Batch, BatchPairs, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.detr import Perceptron, PlacedEncoderLayer, draw_by_xavier
 from momentseek.models.layers.highlights import HighlightConfig, HighlightModel
 from momentseek.models.layers.set_prediction import (
-    SaliencyTargets,
     WindowSamples,
+    draw_clips,
     generalised_iou,
     saliency_targets,
     window_samples,
@@ -39,7 +39,7 @@ class UniVtgConfig(HighlightConfig):
     """Settings of UniVTG; the defaults are those for QVHighlights."""
 
     official: ClassVar[Mapping[str, Any]] = {
-        **HighlightConfig.official, "masked": False, "stamp": "public", "batch_contrast": True,
+        **HighlightConfig.official, "masked": False, "stamp": "public", "batch_contrast": True, "max_clips": 2000,
     }  # fmt: skip
     hidden: int = 1024
     encoder_layers: int = 4
@@ -47,6 +47,8 @@ class UniVtgConfig(HighlightConfig):
     drop_path: float = 0.1
     """Share of the samples for which a branch of an encoder layer is left out in training."""
     max_words: int = 75
+    windows: int = 1000
+    """Maximum number of windows of a query in a training step; the clips of others are background."""
     masked: bool = True
     """Convolutions read zeros outside a video; with False, they read the batch's padding, as in the public code."""
     stamp: str = "middle"
@@ -179,19 +181,27 @@ class UniVtg(HighlightModel):
         found = self.answer(queries, videos)
         return found.near + found.share if self.config.rating == "both" else found.near
 
-    def clip_targets(self, samples: WindowSamples, salient: SaliencyTargets, mask: Tensor) -> ClipTargets:
-        """The window of each clip, by its stamp; if no stamp is in a window, the clip at the first window's start."""
+    def clip_targets(
+        self, pairs: BatchPairs, samples: WindowSamples, mask: Tensor, rng: torch.Generator
+    ) -> ClipTargets:
+        """The window of each clip, by its stamp; if no stamp is in a window, the clip at the first window's start.
+
+        The positive clip is drawn from those in windows: by their ratings, or without any by their stamps.
+        """
         stamps = self.stamps(mask, samples.times[0])
         within, wanted = torch.zeros_like(mask), stamps.new_zeros(*mask.shape, 2)
         for row, windows in enumerate(samples.times):
-            for start, end in windows.flip(0):  # where windows overlap, the first counts
+            for start, end in windows:  # where windows overlap, the last counts
                 hit = (stamps[row] >= start) & (stamps[row] <= end) & mask[row]
                 within[row] |= hit
                 wanted[row][hit] = torch.stack([start, end])
             if not within[row].any():
-                first = samples.clips[row][0, 0]
+                first = torch.minimum(samples.clips[row][0, 0], mask[row].sum() - 1)
                 within[row, first], wanted[row, first] = True, windows[0]
-        return ClipTargets(within, wanted, salient.above[:, 0], salient.ratings)
+        if pairs.ratings is None:
+            return ClipTargets(within, wanted, draw_clips(within, 1, rng)[:, 0], within.float())
+        salient = saliency_targets(pairs, samples, mask, rng, public=self.config.seconds == "duration")
+        return ClipTargets(within, wanted, salient.above[:, 1], salient.ratings)
 
     def terms(self, found: ClipAnswers, wanted: ClipTargets) -> dict[str, Tensor]:
         """The loss's terms, weighted."""
@@ -229,8 +239,7 @@ class UniVtg(HighlightModel):
         samples = window_samples(batch.pairs, self.config.windows, rng)
         videos = take_rows(self.encode_clips(batch.clips), samples.video)
         found = self.answer(take_rows(self.encode_words(batch.words), samples.query), videos)
-        salient = saliency_targets(batch.pairs, samples, found.mask, rng, mixed=False)
-        return self.terms(found, self.clip_targets(samples, salient, found.mask))
+        return self.terms(found, self.clip_targets(batch.pairs, samples, found.mask, rng))
 
 
 register("univtg", UniVtgConfig, UniVtg, "UniVTG: moments, highlights and summaries from what every clip says")

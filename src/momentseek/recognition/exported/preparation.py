@@ -20,7 +20,7 @@ from momentseek.core.errors import MomentseekError
 Array = NDArray[np.float32]
 Times = NDArray[np.float64]
 FIT_METHODS = ("truncate", "resample", "stretch", "rounded")
-EndLabel = Literal["inclusive", "official"]
+EndLabel = Literal["inclusive", "official", "whole"]
 
 
 def bounds(rows: int, max_rows: int, how: str) -> Times:
@@ -86,16 +86,22 @@ def labels(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and last clip (inclusive) of moments ``[start, end)``: floor(s / 1.5) and ceil(e / 1.5) - 1.
 
-    ``official`` labels the clip after the last one, as the public code of XML and ReLoCLNet does.
+    ``official`` labels the clip after the last one, as the public code of XML and ReLoCLNet does. ``whole`` labels the
+    last clip that ends in the moment, even if it began in a later one or after the video, as Moment-DETR's does.
 
     >>> moment = np.array([2.0]), np.array([6.0])
     >>> [x.tolist() for x in labels(*moment, edges(10, 10, "truncate"))]
     [[1], [3]]
     >>> [x.tolist() for x in labels(*moment, edges(10, 10, "truncate"), "official")]
     [[1], [4]]
+    >>> [x.tolist() for x in labels(np.array([2.0]), np.array([5.9]), edges(10, 10, "truncate"), "whole")]
+    [[1], [2]]
     """
     last = len(clip_edges) - 2
-    first = np.clip(np.searchsorted(clip_edges, start, side="right") - 1, 0, last)
+    first = np.searchsorted(clip_edges, start, side="right") - 1
+    if end_label == "whole":
+        return first, np.clip(np.searchsorted(clip_edges, end, side="right") - 2, 0, last)
+    first = np.clip(first, 0, last)
     after = np.searchsorted(clip_edges, end, side="left")
     final = np.clip(after if end_label == "official" else after - 1, first, last)
     return first.astype(np.int64), final.astype(np.int64)
