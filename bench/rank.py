@@ -53,9 +53,8 @@ from numpy.typing import NDArray
 
 from momentseek.core.native.kernels import kernels
 from momentseek.library.scan.plan import read_leading, write_leading
-from momentseek.library.scan.recall import normalise
 from momentseek.library.scan.scan import Scan
-from momentseek.library.scan.spans import best_span_videos, search_spans, shortlist, span_scores
+from momentseek.library.scan.spans import best_span_videos, sample_span_queries, search_spans, shortlist, span_scores
 from momentseek.library.scan.threads import run_together
 from momentseek.library.segments import Segment, quantise, read_segment, write_joined
 from momentseek.models.features.data import Dims
@@ -728,32 +727,6 @@ def slate_library(args: argparse.Namespace) -> dict[str, object]:
             figures[f"{name}, {what}"] = float(middle)
     say(f"  {args.searched:,} videos, of which {figures['left']:.0f} are left (median); all answers proved")
     return figures
-
-
-def sample_span_queries(scan: Scan, head: SpanHead, count: int, seed: int = 0) -> list[SpanQuery]:
-    """Queries near spans of the library, drawn evenly over its clips.
-
-    Each vector has a cosine of 0.45 to 0.9 with what it should find, and the length from training.
-    """
-    rng = np.random.default_rng(seed)
-    sizes = np.array([segment.rows for segment in scan.segments], np.int64)
-    ends = np.cumsum(sizes)
-    queries = []
-    for row in np.sort(rng.integers(0, int(sizes.sum()), count)) if sizes.sum() else ():
-        number = int(np.searchsorted(ends, row, side="right"))
-        segment, first = scan.segments[number], int(row - (ends[number] - sizes[number]))
-        video = int(np.searchsorted(segment.offsets, first, side="right")) - 1
-        begin, end = int(segment.offsets[video]), int(segment.offsets[video + 1])
-        last = min(first + int(rng.integers(head.shortest, head.longest + 1)), end)
-        rows = np.pad(np.nan_to_num(segment.half[begin:end].astype(np.float32)), ((1, 1), (0, 0)))
-        s, e = first - begin + 1, last - begin  # of the padded rows, both included
-        looks = np.stack([rows[s : e + 1].mean(0), rows[s] - rows[s - 1], rows[e] - rows[e + 1]])
-        cosine = rng.uniform(0.45, 0.9, (3, 1))
-        noise = normalise(rng.normal(size=looks.shape))
-        vectors = normalise(cosine * normalise(looks) + np.sqrt(1 - cosine**2) * noise) * np.array(head.scales)[:, None]
-        lengths = np.zeros(head.longest - head.shortest + 1, np.float32)
-        queries.append(SpanQuery(vectors.astype(np.float32), lengths, head.shortest))
-    return queries
 
 
 def generated_clips(number: int, videos: int) -> Floats:

@@ -17,7 +17,7 @@ WITHOUT_A_FOLDER = {"browser", "server/database"}
 """Folders of tests that drive several folders at once, or have fixtures of their own."""
 LIMITS = {
     "modules": 570,
-    "lines": 105_000,  # Slate in libraries: export, spans by three curves, lists from a library itself
+    "lines": 105_300,  # targets of Moment-DETR's family from annotations; tests over seeds by Satterthwaite
     "late imports": 65,
     "entries at the top": 12,
     "functions over 100 lines": 0,

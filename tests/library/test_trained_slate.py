@@ -152,7 +152,9 @@ def test_no_torch_is_needed_and_verify_says_how_complete(exported: Path, tmp_pat
     without_torch(tmp_path / "new", "add", films, "--model", exported)
     found = json.loads(without_torch(tmp_path / "new", "search", "a green thing", "--json", "--all"))
     assert found["hits"]
-    assert "the first moments by spans are proved complete" in without_torch(tmp_path / "new", "verify", "--recall")
+    assert "the first 20 moments by spans are complete for 100.0% of 32 queries" in without_torch(
+        tmp_path / "new", "verify", "--recall"
+    )
     told = json.loads(without_torch(tmp_path / "new", "verify", "--recall", "--json"))
     assert told["recall"]["spans"]["complete"] == 1
 

@@ -23,6 +23,7 @@ from momentseek.library.paths import clock_text
 from momentseek.library.reader import Status
 from momentseek.library.scan.recall import RecallReport, recall_report
 from momentseek.library.scan.scan import Scan
+from momentseek.library.scan.spans import SpanRecall, measure_span_recall
 from momentseek.library.scrub import MEGABYTES_PER_SECOND
 from momentseek.library.store import LibraryStore
 from momentseek.library.verify import VerifyReport
@@ -270,7 +271,7 @@ def verify(
     if as_json:
         kept = ("videos", "segments", "rows", "cues", "problems", "notes", "repaired")
         values = {key: value for key, value in asdict(report).items() if key in kept}
-        found = None if measured is None else asdict(measured) | ({"spans": {"complete": 1.0}} if spans else {})
+        found = None if measured is None else asdict(measured) | ({"spans": asdict(spans)} if spans else {})
         options.echo_json({**values, "clean": report.clean, "recall": found})
     else:
         _show_report(report, *(str(one) for one in (measured, spans) if one is not None))
@@ -295,13 +296,13 @@ def _scrub(folder: Path, megabytes: float, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _recall(opened: LibraryStore) -> tuple[RecallReport, str | None]:
-    """Measure the recall of the best clips; if the library's model scores spans, say that these are always exact."""
+def _recall(opened: LibraryStore) -> tuple[RecallReport, SpanRecall | None]:
+    """Measure the recall of the best clips and, if the library's model scores spans, of the best spans."""
     state = opened.snapshot()
-    measured = recall_report(Scan.open(state.vision, opened.paths.plan), gone=state.gone.tolist())
-    model = opened.encoders.model if opened.encoders.has_model else None
-    scores_spans = model is not None and model.about.curves is not None
-    return measured, "the first moments by spans are proved complete in every search" if scores_spans else None
+    scan = Scan.open(state.vision, opened.paths.plan)
+    head = opened.encoders.model.about.curves if opened.encoders.has_model and opened.encoders.model else None
+    spans = None if head is None else measure_span_recall(scan, head, gone=state.gone)
+    return recall_report(scan, gone=state.gone.tolist()), spans
 
 
 def _show_report(report: VerifyReport, *measured: str) -> None:

@@ -225,8 +225,6 @@ MIN_CLIP_SECONDS, MAX_CLIP_SECONDS = 0.1, 600.0
 """Range of the setting ``clip_seconds``."""
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 """What SQLite raises; the last two if its message quotes damaged bytes, or a damaged number needs too much memory."""
-MAX_MAPPED_BYTES = 1 << 40
-"""Bytes of the database that are read through a map of its file, as far as SQLite allows: system calls take longer."""
 BUSY_SECONDS = 30.0
 """Seconds that a writer waits for another transaction; ours last milliseconds."""
 
@@ -274,7 +272,6 @@ class Database:
         self._db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._db.create_function("row_sum", -1, _row_sum, deterministic=True)
         try:
-            self._db.execute(f"PRAGMA mmap_size = {MAX_MAPPED_BYTES}")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA fullfsync = ON")  # on macOS only this flushes the disk's own cache
             if create:

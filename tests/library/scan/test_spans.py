@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from momentseek.core.native.kernels import every_processor
+from momentseek.library.scan import spans as spans_module
 from momentseek.library.scan.kernels import KERNEL_VARIABLE, has_kernels
 from momentseek.library.scan.plan import build_plan, open_plan
 from momentseek.library.scan.scan import Scan
 from momentseek.library.scan.spans import (
     _leads_task,
     best_span_videos,
+    measure_span_recall,
+    sample_span_queries,
     search_spans,
     shortlist,
     span_bounds,
@@ -21,7 +24,7 @@ from momentseek.library.scan.spans import (
 )
 from momentseek.library.scan.threads import share_rows
 from momentseek.library.segments import Segment, build_segment
-from momentseek.recognition.exported.span_head import SpanQuery
+from momentseek.recognition.exported.span_head import SpanHead, SpanQuery
 
 COLUMNS, LENGTHS = 20, 6
 
@@ -181,6 +184,18 @@ def test_leading_columns_rule_out_only_what_cannot_be_found(tmp_path: Path) -> N
                 np.testing.assert_array_equal(found.scores, truth.scores)
     assert search_spans(Scan(segments, whole), query, 0).ids.shape == (1, 0)
     assert search_spans(Scan(segments, whole), query, 1000).ids.shape[1] == 599
+
+
+def test_recall_of_spans_compares_with_all_bytes_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments, head = made(), SpanHead(COLUMNS, 1, LENGTHS, (2.0, 1.0, 0.5), 9)
+    for query in sample_span_queries(Scan(segments), head, 12):
+        np.testing.assert_allclose(query.reach, head.scales, rtol=1e-5)
+    away = np.array([3])
+    assert measure_span_recall(Scan(segments), head, sample=8, k=5, gone=away).complete == 1
+    assert measure_span_recall(Scan([]), head, gone=away).queries == 0
+    whole = search_spans
+    monkeypatch.setattr(spans_module, "search_spans", lambda *given, gone: whole(*given))  # shows what was removed
+    assert measure_span_recall(Scan(segments), head, sample=8, k=40, gone=away).complete == 0
 
 
 @pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")

@@ -7,7 +7,9 @@ library the clips' leading columns, which its plan keeps, rule out most videos b
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -38,10 +40,11 @@ from momentseek.library.scan.kernels import (
     video_count,
 )
 from momentseek.library.scan.plan import BLOCK_CLIPS, LeadingColumns
+from momentseek.library.scan.recall import normalise
 from momentseek.library.scan.scan import MIN_PLANNED_SHARE, Scan
 from momentseek.library.scan.threads import RowTask, share_rows
 from momentseek.library.segments import Segment
-from momentseek.recognition.exported.span_head import SpanQuery
+from momentseek.recognition.exported.span_head import SpanHead, SpanQuery
 
 ROUNDING = 2.0**-22
 """Largest rounding error of a bound for each clip of a span, relative to the sum of the query's lengths."""
@@ -174,3 +177,62 @@ def _leads_task(segment: Segment, known: LeadingColumns, query: SpanQuery, need:
 
 def _lengths(query: SpanQuery) -> tuple[int, int, int]:
     return address(query.lengths, np.float32, -1), query.shortest, len(query.lengths)
+
+
+@dataclass(frozen=True)
+class SpanRecall:
+    """The share of queries whose first k videos by spans equal those that reading all bytes gives, and the cost."""
+
+    queries: int
+    k: int
+    complete: float
+    milliseconds: float
+    """Median time of one query."""
+    exact_milliseconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"the first {self.k} moments by spans are complete for {self.complete:.1%} of {self.queries} queries: "
+            f"{self.milliseconds:.1f} ms each, {self.exact_milliseconds:.1f} ms with all bytes read"
+        )
+
+
+def measure_span_recall(scan: Scan, head: SpanHead, *, sample: int = 32, k: int = 20, gone: Places) -> SpanRecall:
+    """Compare the search by spans with one that reads the bytes of every clip, on queries made from the library."""
+    places = open_videos(scan.segments, None, gone)
+    same, seconds = [], []
+    for query in sample_span_queries(scan, head, sample):
+        begun = time.perf_counter()
+        found = search_spans(scan, query, k, gone=gone)
+        middle = time.perf_counter()
+        truth = best_span_videos(scan.segments, query, k, places)
+        seconds.append((middle - begun, time.perf_counter() - middle))
+        same.append(np.array_equal(found.ids, truth.ids))
+    quick, slow = (1000 * np.median(seconds, axis=0)).tolist() if seconds else (0.0, 0.0)
+    return SpanRecall(len(same), k, float(np.mean(same)) if same else 1.0, quick, slow)
+
+
+def sample_span_queries(scan: Scan, head: SpanHead, count: int, seed: int = 0) -> list[SpanQuery]:
+    """Queries near spans of the library, drawn evenly over its clips.
+
+    Each vector has a cosine of 0.45 to 0.9 with what it should find, and the length from training.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = np.array([segment.rows for segment in scan.segments], np.int64)
+    ends = np.cumsum(sizes)
+    queries = []
+    for row in np.sort(rng.integers(0, int(sizes.sum()), count)) if sizes.sum() else ():
+        number = int(np.searchsorted(ends, row, side="right"))
+        segment, first = scan.segments[number], int(row - (ends[number] - sizes[number]))
+        video = int(np.searchsorted(segment.offsets, first, side="right")) - 1
+        begin, end = int(segment.offsets[video]), int(segment.offsets[video + 1])
+        last = min(first + int(rng.integers(head.shortest, head.longest + 1)), end)
+        rows = np.pad(np.nan_to_num(segment.half[begin:end].astype(np.float32)), ((1, 1), (0, 0)))
+        s, e = first - begin + 1, last - begin  # of the padded rows, both included
+        looks = np.stack([rows[s : e + 1].mean(0), rows[s] - rows[s - 1], rows[e] - rows[e + 1]])
+        cosine = rng.uniform(0.45, 0.9, (3, 1))
+        noise = normalise(rng.normal(size=looks.shape))
+        vectors = normalise(cosine * normalise(looks) + np.sqrt(1 - cosine**2) * noise) * np.array(head.scales)[:, None]
+        lengths = np.zeros(head.longest - head.shortest + 1, np.float32)
+        queries.append(SpanQuery(vectors.astype(np.float32), lengths, head.shortest))
+    return queries
