@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -252,8 +253,11 @@ class LibraryReader:
     def refresh_plans(self) -> None:
         """Build the plans for searches that are missing; the caller holds the library's lock."""
         snapshot = self.snapshot()
-        model = self.encoders.model if self.encoders.has_model else None
-        refresh_plan(snapshot.vision, self.paths.plan, spans=model is not None and model.about.curves is not None)
+        spans = False
+        with suppress(MomentseekError):  # without its model the library is not searched by spans
+            model = self.encoders.model if self.encoders.has_model else None
+            spans = model is not None and model.about.curves is not None
+        refresh_plan(snapshot.vision, self.paths.plan, spans=spans)
         refresh_plan(snapshot.speech, self.paths.speech_plan)
 
     def videos(self) -> list[Video]:
