@@ -59,7 +59,7 @@ def test_adding_builds_the_plan(library: LibraryStore, films: Path, monkeypatch:
     asked: list[int] = []
     monkeypatch.setattr(
         "momentseek.library.reader.refresh_plan",
-        lambda segments, folder: asked.append(sum(s.rows for s in segments)),
+        lambda segments, folder, spans=False: asked.append(sum(s.rows for s in segments)),
     )
     library.add(films)
     said = sum(s.rows for s in library.snapshot().speech)

@@ -87,7 +87,7 @@ def test_only_videos_with_sound_and_without_subtitles_are_transcribed(library: L
     assert (report.added, report.heard) == (3, 1)
     assert texts(library) == HEARD
     (a,) = [v for v in library.videos() if v.name == "a.mp4"]
-    assert tracked_videos(library.catalog, SPEECH) == {a.id}
+    assert tracked_videos(library.catalog, SPEECH, {v.id for v in library.videos()}) == {a.id}
     found = transcript(library.catalog, a.id)
     assert found is not None
     assert [w.text for w in found.cues[0].words] == [" a", " purple", " balloon"]
@@ -160,7 +160,7 @@ def test_subtitles_replace_what_was_heard(library: LibraryStore, talks: Path) ->
     (talks / "a.srt").write_text("1\n00:00:00,500 --> 00:00:02,000\ncorrected by hand\n")
     library.add(talks)
     assert texts(library)["a.mp4"] == ["corrected by hand"]
-    assert tracked_videos(library.catalog, SPEECH) == frozenset()
+    assert tracked_videos(library.catalog, SPEECH, {v.id for v in library.videos()}) == frozenset()
 
 
 def edited(library: LibraryStore, name: str = "a.mp4") -> tuple[int, list[tuple[str, bool]]]:
