@@ -110,5 +110,5 @@ def test_commands_that_make_items_exist() -> None:
         known = {flag for p in found.params for flag in p.opts}
         assert {word for word in words if word.startswith("--")} <= known, command
         named |= {words[0]} if found.name == "reproduce" else set()
-    of_papers = re.compile(r"(tvr-ranking|tvr|debiased|mvmr|axiou)-(fig-)?\d+(-activitynet|-tacos)?")
+    of_papers = re.compile(r"(tvr-ranking|tvr|debiased|mvmr|axiou)-(fig-)?\d+(-activitynet|-tacos|-large)?")
     assert named == {name for name in table_names() if of_papers.fullmatch(name)}
