@@ -1,10 +1,12 @@
 """Slate next to ReLoCLNet where the default corpus is too kind to it: variants of the simulated corpus, paired.
 
     python bench/court.py --out DIR [--variants default,camera] [--rows slate,reloclnet] [--corpora 0,1,2] [--seeds 3]
-                          [--steps N] [--set KEY=VALUE] [--annotations FILE] [--against reloclnet] [--report-only]
+                          [--size N] [--steps N] [--set KEY=VALUE] [--annotations FILE] [--against reloclnet]
+                          [--report-only]
 
 Every row of court.toml (a table of `momentseek reproduce`) is trained on every corpus with every seed; what is there
-already is not trained again, so that several calls can share the work and a later one prints the whole. The weight of
+already is not trained again, so that several calls can share the work and a later one prints the whole. --size 3 has
+three times the videos and queries, which matters: on a new library the order of the two turned over. The weight of
 the video's score and the suppression of near-duplicates are chosen on val, for each row and variant, from eight
 searches each. Test queries are measured by the judged pool (protocols paper and tvr-ranking) and by the true level of
 every moment. Differences are paired over queries, with Student's interval over videos and seeds. Variants: `momentseek
@@ -51,12 +53,18 @@ SHARES, ADDED, SUPPRESSIONS = (1 / 6, 1 / 3, 2 / 3, 1.0), (0.0, 0.5, 1.0, 2.0), 
 """Searches that val chooses from: shares of the row's alpha (alphas, if it has none), with or without suppression."""
 
 
+def corpus_path(args: argparse.Namespace, variant: str, number: int) -> Path:
+    """Where the corpus of a variant and seed is."""
+    return Path(args.out) / "data" / "-".join([variant, str(number), *([f"x{args.size}"] if args.size > 1 else [])])
+
+
 def corpus_folder(args: argparse.Namespace, table: PaperTable, variant: str, number: int) -> Path:
     """The simulated corpus of a variant and seed, made if it is not there; with lists in which order is destroyed."""
-    folder = Path(args.out) / "data" / f"{variant}-{number}"
+    folder = corpus_path(args, variant, number)
     if folder.is_dir():
         return folder
-    sizes = {name: table.simulation[name] for name in ("videos", "queries", "video_dim", "text_dim")}
+    sizes = {name: args.size * table.simulation[name] for name in ("videos", "queries")}
+    sizes |= {name: table.simulation[name] for name in ("video_dim", "text_dim")}
     if variant == WORDS_AS_PICTURES:
         sizes |= {"videos": 2 * sizes["videos"]}  # each has five captions, one of them often the query
         sizes.pop("text_dim")
@@ -86,7 +94,8 @@ def training_task(args: argparse.Namespace, table: PaperTable, data: Data, row: 
 
 def finish(args: argparse.Namespace, table: PaperTable, variant: str, number: int, row: str, seed: int) -> Path:
     """Train a row on a corpus with a seed and measure it; the file of its values."""
-    name = "-".join([variant, str(number), row, str(seed), *([str(args.steps)] if args.steps else []), *args.set])
+    corpus = corpus_path(args, variant, number).name
+    name = "-".join([corpus, row, str(seed), *([str(args.steps)] if args.steps else []), *args.set])
     file = Path(args.out) / "measured" / f"{name}.json"
     if file.is_file() or args.report_only:
         return file
@@ -137,7 +146,7 @@ def read_measured(files: Sequence[Sequence[Path]]) -> tuple[str, list[list[Any]]
 def pooled_values(args: argparse.Namespace, variant: str, number: int, rows: Sequence[Sequence[Any]]) -> Any:
     """(rows, seeds, queries): values by the true levels of what any of the rows' runs has among its first 40."""
     runs = [[read_run(Path(args.out) / found["run"]) for found in row] for row in rows]
-    known = load_known(Path(args.out) / "data" / f"{variant}-{number}")
+    known = load_known(corpus_path(args, variant, number))
     truth = pooled_truth(known, "test", [run for row in runs for run in row], DEPTH)
     return [[evaluate(run, truth, MEASURES[:1]).values.T[0].tolist() for run in row] for row in runs]
 
@@ -175,7 +184,7 @@ def report(args: argparse.Namespace, table: PaperTable, variant: str) -> Iterabl
         return
     places = []
     for number in args.corpora:
-        found = video_clusters(read_truth(Path(args.out) / "data" / f"{variant}-{number}" / "test.json"))
+        found = video_clusters(read_truth(corpus_path(args, variant, number) / "test.json"))
         assert found is not None
         places.append(found + 100_000 * number)
     clusters = np.unique(np.concatenate(places), return_inverse=True)[1]
@@ -209,6 +218,7 @@ def main() -> None:
     parser.add_argument("--against", default="reloclnet")
     parser.add_argument("--corpora", default="0,1,2", help="seeds of the corpora")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--size", type=int, default=1, help="multiplies the numbers of videos and queries")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--annotations")

@@ -215,8 +215,8 @@ def test_the_court_trains_once_and_reports_what_is_finished(
     court = bench("court")
     table = tmp_path / "court.toml"
     small = {
-        "videos = 100": "videos = 16",
-        "queries = 500": "queries = 40",
+        "videos = 100": "videos = 8",
+        "queries = 500": "queries = 20",
         "_dim = 64": "_dim = 8",
         "steps = 500": "steps = 4",
     }
@@ -227,8 +227,9 @@ def test_the_court_trains_once_and_reports_what_is_finished(
     table.write_text(text)
     monkeypatch.setattr(court, "TABLE", table)
     asked = ["court.py", "--out", str(tmp_path / "out"), "--variants", "new-library", "--corpora", "1", "--seeds", "2"]
-    monkeypatch.setattr(sys, "argv", [*asked, "--rows", "slate-permuted,reloclnet"])
+    monkeypatch.setattr(sys, "argv", [*asked, "--size", "2", "--rows", "slate-permuted,reloclnet"])
     court.main()
+    assert len(json.loads((tmp_path / "out/data/new-library-1-x2/video_corpus.json").read_text())) == 16
     first = capsys.readouterr().out.splitlines()
     assert sum(line.endswith("of the processor") for line in first) == 4
     assert len(first) == 4 + 2 + 2 * 7  # how two rows were searched, and seven measures of each
