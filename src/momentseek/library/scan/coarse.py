@@ -148,7 +148,7 @@ class Reach:
     hope: float | None = None
     """Assumed distance of a group's best vectors from its mean, in spreads; None reads every group."""
     margin: float | None = None
-    """How far below the compared estimate others may be, in spreads of the query's products; None lists up to ``most``."""
+    """How far below the compared estimate others may be, in spreads of products; None lists up to ``most``."""
 
 
 @dataclass(frozen=True, eq=False)
