@@ -37,7 +37,7 @@ from momentseek.library.scan.kernels import has_kernels
 from momentseek.library.scan.pooling import group_count, nearest_groups, pool_scenes, train_groups
 from momentseek.library.segments import Segment, checksum, quantise, read_or_map
 
-PLAN_VERSION = 6
+PLAN_VERSION = 7
 CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
@@ -57,7 +57,8 @@ CHECK_SECONDS = 24 * 3600
 class Depths:
     """Limits of a search: the largest number of scene means from the coarse list, and of videos by their int8 means.
 
-    If there are margins, a query stops earlier, as soon as the rest cannot come near what it has found.
+    If there are margins, a query stops earlier, as soon as the rest cannot come near what it has found. Margins are in
+    spreads of the query's products with all scene means: those of a sentence lie closer together than a picture's.
     """
 
     coarse: int = 10_000
