@@ -42,7 +42,7 @@ CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
-LEADING_COLUMNS, LEADING_SHARE = (16, 32, 64), 0.9
+LEADING_COLUMNS, LEADING_SHARE = (16, 24, 32, 64), 0.9
 """Clips are turned so that few columns hold most of them: the first of these numbers that holds this share."""
 BLOCK_CLIPS, REST_STEP, CHANGE_STEP, MAX_SQUARE = 16, 1.01 / 255, 2.02 / 255, 1.001
 """How leading columns are laid out and what they leave is rounded (as in span_bounds.c), for clips of length 1."""
