@@ -4,8 +4,8 @@
 
 A video has one to three scenes. A scene's clips are a clip of LIBRARY, turned by noise of its own and by a drift from
 clip to clip; labels that the encoder keeps in a row stay as they are. Half of the videos have four cues, a tenth two
-lines on screen, made of everyday words, each cue with its vector. So all streams have something to find, and queries
-score as they do in LIBRARY. What it does not show: the variety of as many real videos.
+lines on screen, made of everyday words; each cue has its sentence's vector, turned by noise. So all streams have
+something to find, and queries score as they do in LIBRARY. What it does not show: the variety of as many real videos.
 """
 
 from __future__ import annotations
@@ -82,21 +82,20 @@ class RowMaker:
         self._clips = clips
         self._noise = np.random.default_rng(11).standard_normal(1 << 24, dtype=np.float32)
 
-    def draw_noise(self, rng: np.random.Generator, rows: int) -> Floats:
+    def draw_noise(self, rng: np.random.Generator, rows: int, width: int) -> Floats:
         """Rows of a long noise, which begin anywhere: to draw each would take most of the time."""
-        width = self.rows.shape[1]
         begin = rng.integers(0, len(self._noise) - width, rows)
         return np.stack([self._noise[at : at + width] for at in begin.tolist()])
 
     def make(self, rng: np.random.Generator, videos: int) -> Floats:
         """The rows of videos, one after another."""
-        count = videos * self._clips
+        count, width = videos * self._clips, self.rows.shape[1]
         cut = (rng.random((videos, self._clips)) < 1.0 / self._clips) | (np.arange(self._clips) == 0)
         scene = np.cumsum(cut.ravel()) - 1
         scenes = int(scene[-1]) + 1
         base = self.rows[rng.integers(0, len(self.rows), scenes)]
-        own = turn(base, self.draw_noise(rng, scenes), self._blocks, OWN_NOISE)
-        return turn(own[scene], self.draw_noise(rng, count), self._blocks, DRIFT_NOISE)
+        own = turn(base, self.draw_noise(rng, scenes, width), self._blocks, OWN_NOISE)
+        return turn(own[scene], self.draw_noise(rng, count, width), self._blocks, DRIFT_NOISE)
 
 
 def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
@@ -145,6 +144,7 @@ def make_library(folder: Path, like: Path, videos: int, clips: int) -> None:
                 for rows, talk in zip(tables, spoken_cues, strict=True)
             ]
             speech, ends = np.concatenate(tables), np.cumsum([0, *map(len, tables)])
+            speech = turn(speech, maker.draw_noise(rng, *speech.shape), (slice(None),), OWN_NOISE)
             talks.append(Segment("", "speech", ids[spoken], ends, *quantise(speech), speech.astype(np.float16)))
             if sum(one.rows for one in waiting) >= MAX_JOINED_ROWS or ids[-1] == videos:
                 name = write_joined(folder / "segments", "vision", waiting)

@@ -13,7 +13,8 @@ and by score. ``--figures`` draws that.
 
 ``--encoders`` makes a library with each encoder instead, and prints how good each is, the difference from the last one
 with its interval, the levels, and the processor seconds that adding took. ``--samplings`` does the same with ways to
-sample the pictures (docs/library.md).
+sample the pictures (docs/library.md). Differences are resampled by the first folder's video that is judged best for a
+query; at the end come those of all other folders together (films in several codecs, say).
 
 ``--sources`` (a JSON list of ``{"video", "repo"}``) asks whether the default localiser's settings are fitted to these
 videos: its settings are chosen on moments of all sources but some, and measured on moments of those (five folds). A
@@ -134,8 +135,8 @@ def interval_text(low: float, high: float) -> str:
     return f"[{low:.2f}, {high:.2f}]"
 
 
-def figures_text(values: np.ndarray) -> list[str]:
-    low, high = bootstrap_interval(values)
+def figures_text(values: np.ndarray, clusters: np.ndarray | None = None) -> list[str]:
+    low, high = bootstrap_interval(values, clusters=clusters)
     return [f"{mean:.2f} {interval_text(a, b)}" for mean, a, b in zip(values.mean(axis=0), low, high, strict=True)]
 
 
@@ -172,23 +173,37 @@ Variants = dict[str, dict[str, Any]]
 
 def compare_variants(folders: Sequence[Path], libraries: Path, variants: Variants) -> None:
     last = list(variants)[-1]
+    sources: dict[str, str] = {}
+    apart: dict[str, list[np.ndarray]] = defaultdict(list)
+    owners: list[str] = []
     for folder in folders:
         sets = {
             one: read_set(folder, libraries, folders[0] / "absent.json", **given) for one, given in variants.items()
         }
         found = {one: measure(judged, DEFAULT_LOCALISER) for one, judged in sets.items()}
+        for id, judgements in sets[last].queries.items():
+            sources.setdefault(id, max(judgements, key=lambda row: row["relevance"])["video"])
+        own = [sources[id] for id in sets[last].queries]
         print(f"\n{folder.name}: {len(found[last])} queries")
         rows = []
         for one, judged in sets.items():
+            if folder != folders[0]:
+                apart[one].append(found[last] - found[one])
             first, ten = told_hits(judged)
             levels = [bins_by_level([(level, right) for level, _, right in hits], LEVELS) for hits in (first, ten)]
             strong = " ".join(f"{bins[-1].right} of {bins[-1].count}" for bins in levels)
             nowhere = [judged.library.search(query, k=1)[0].level for query in judged.absent]
             shown = f"{nowhere.count('strong')} strong, {nowhere.count('fair')} fair of {len(nowhere)}"
-            less = figures_text(found[last] - found[one])
+            less = figures_text(found[last] - found[one], np.unique(own, return_inverse=True)[1])
             rows.append([one, *figures_text(found[one]), *less, strong, shown, f"{judged.seconds:.0f}"])
         columns = [*MEASURES, *(f"last - it, {m}" for m in MEASURES), "strong right", "nowhere", "adding, s"]
         print(text_table(["", *columns], rows, align="l" + "l" * 8 + "r"), flush=True)
+        owners += own if folder != folders[0] else []
+    if len(folders) > 2:
+        print(f"\n{len(folders) - 1} folders together: {len(owners)} queries")
+        groups = np.unique(owners, return_inverse=True)[1]
+        rows = [[one, *figures_text(np.concatenate(values), groups)] for one, values in apart.items()]
+        print(text_table(["", *(f"last - it, {m}" for m in MEASURES)], rows, align="llll"))
 
 
 Told = list[tuple[str, float, bool]]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_library import OpenLibrary, WordVectors, fill, nothing
 
+from momentseek.library import word_counts
 from momentseek.library.spelling import spellings
 from momentseek.library.word_counts import CUES, WordCounts, count_words, rank_texts
 from momentseek.library.words import WordMatcher, content_words
@@ -76,7 +77,9 @@ def test_nothing_else_is_taken_for_another_spelling() -> None:
         assert all(other in (word, "4", "hr") for other in spellings(word)), word
 
 
-def test_texts_are_scored_as_sqlite_does_to_the_last_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.0, 0.2, 1e9], ids=["lengths at once", "both ways", "lengths one by one"])
+def test_texts_are_scored_as_sqlite_does_to_the_last_bit(tmp_path: Path, monkeypatch, share: float) -> None:
+    monkeypatch.setattr(word_counts, "MAX_LOOKUP_SHARE", share)
     rng = np.random.default_rng(4)
     words = np.array(["dog", "dogs", "cat", "house", "running", "red", *(f"word{n}" for n in range(30))])
     texts = [" ".join(rng.choice(words, size)) for size in rng.integers(1, 40, 300)] + ["dog " * 200]
@@ -85,11 +88,20 @@ def test_texts_are_scored_as_sqlite_does_to_the_last_bit(tmp_path: Path) -> None
     )
     sql = "SELECT rowid, -bm25(speech_words) FROM speech_words WHERE speech_words MATCH ? ORDER BY 2 DESC, 1"
     for terms in (["dog"], ["cat", "runs"], ["red", "word3", "house", "unicorn"]):
-        for _ in range(3):  # lengths are looked up, then read all at once, then cached
+        for _ in range(2):  # the second time from the cache
             ranked = rank_texts(catalog, CUES, terms, None, 1000, count_words(catalog, CUES, terms))
             assert list(zip(ranked.id.tolist(), ranked.bm25.tolist(), strict=True)) == catalog.rows(
                 sql, (" OR ".join(terms),)
             )
+
+
+def test_cached_words_have_no_more_texts_than_allowed(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(word_counts, "MAX_CACHED_TEXTS", 10)
+    cues = [Cue(i, i + 1, text) for i, text in enumerate(["a dog", "a cat", "a dog and a cat", "a cow"] * 2)]
+    catalog = fill(tmp_path, {"a.mp4": nothing(24, 0)}, {"a.mp4": cues})
+    for _ in range(2):
+        assert count_words(catalog, CUES, ["dog", "cat", "cow"]).of(["dog", "cat", "cow"]) == [4, 4, 2]
+        assert sum(len(one.id) for one in catalog.read_cache(CUES.table).values()) <= 10
 
 
 def test_a_changed_text_is_counted_at_once(tmp_path: Path) -> None:

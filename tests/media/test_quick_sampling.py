@@ -136,6 +136,30 @@ def test_finds_a_cut_inside_a_group(make_video: Maker, tmp_path: Path, decoded: 
     assert sum(decoded) < 12 * 25
 
 
+def test_key_frame_of_the_next_shot_is_not_taken(make_video: Maker, tmp_path: Path) -> None:
+    scenes = [(7.0, noise(0)), (4.0, noise(1)), (3.0, noise(2))]  # x264 places key frames at cuts; ticks at 6.75, 11.25
+    path = make_video(tmp_path / "a.mp4", scenes, options={"g": "250"})
+    with av.open(str(path)) as container:
+        assert 7.0 in [packet.pts * packet.time_base for packet in container.demux(video=0) if packet.is_keyframe]
+    exact, quick = (list(frames(path, 2 / 3, sampling=sampling)) for sampling in ("exact", "quick"))
+    for one, other in zip(exact, quick, strict=True):
+        assert np.abs(one.pixels.astype(int) - other.pixels).mean() < 12, one.time
+
+
+def test_movement_between_key_frames_that_show_the_same(make_video: Maker, tmp_path: Path) -> None:
+    # a square moves and is back at every key frame: no packet is large, but together they show movement
+    def draw(seconds: float) -> Pixels:
+        picture = noise(0).copy()
+        left = int(120 * abs(math.sin(math.pi * seconds / 3)))
+        picture[40:70, left : left + 30] = noise(1)[:30, :30]
+        return picture
+
+    path = make_video(tmp_path / "a.mp4", [(12.0, draw)], options={"g": "75", "sc_threshold": "0", "bf": "0"})
+    exact, quick = (list(frames(path, 2 / 3, sampling=sampling)) for sampling in ("exact", "quick"))
+    for one, other in zip(exact, quick, strict=True):
+        assert np.abs(one.pixels.astype(int) - other.pixels).mean() < 5, one.time
+
+
 @given(st.floats(0.1, 30), st.floats(0, 0.99), st.floats(0, 50))
 def test_last_tick_before_a_time(rate: float, phase: float, end: float) -> None:
     ticks = [(k + phase) / rate for k in range(math.ceil(end * rate) + 2)]
@@ -146,9 +170,9 @@ def test_last_tick_before_a_time(rate: float, phase: float, end: float) -> None:
 
 def test_default_sampling_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MOMENTSEEK_SAMPLING", raising=False)
-    assert default_sampling() == "exact"
-    monkeypatch.setenv("MOMENTSEEK_SAMPLING", "Quick")
     assert default_sampling() == "quick"
+    monkeypatch.setenv("MOMENTSEEK_SAMPLING", "Exact")
+    assert default_sampling() == "exact"
     monkeypatch.setenv("MOMENTSEEK_SAMPLING", "fast")
     with pytest.raises(MomentseekError, match="MOMENTSEEK_SAMPLING is 'fast'; set it to exact or quick, or unset it"):
         default_sampling()

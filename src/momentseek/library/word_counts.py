@@ -26,8 +26,10 @@ K1, B = 1.2, 0.75
 """BM25's constants in SQLite."""
 LEAST_RARITY = 1e-6
 """Weight of a word that more than half of the texts contain."""
-MAX_CACHED_WORDS = 256
-"""Largest number of words whose texts are cached."""
+MAX_CACHED_TEXTS = 2_000_000
+"""Largest number of texts in the cached lists of words, of each index; a text takes 24 bytes."""
+MAX_LOOKUP_SHARE = 0.2
+"""Once the lengths of this share of all texts were looked up one by one, all are read, which takes as long."""
 
 
 @dataclass(frozen=True)
@@ -178,13 +180,13 @@ def _texts_with(catalog: Catalog, index: WordIndex, term: str) -> _Frequencies:
 
 def _texts_with_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
     """The texts that hold a word in one spelling; cached until the library changes."""
-    known = catalog.read_cache(index.table)
+    known: dict[str, _Frequencies] = catalog.read_cache(index.table)
     if form not in known:
-        if len(known) >= MAX_CACHED_WORDS:
+        found = _read_form(catalog, index, form)
+        if len(known) + sum(len(one.id) for one in known.values()) + len(found.id) > MAX_CACHED_TEXTS:
             known.clear()
-        known[form] = _read_form(catalog, index, form)
-    found: _Frequencies = known[form]
-    return found
+        known[form] = found
+    return known[form]
 
 
 def _read_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
@@ -197,12 +199,32 @@ def _read_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
         return _read_phrase(catalog, index, form)
     sql = f"SELECT group_concat(doc) FROM temp.{index.table}_instances WHERE term = ?"
     listed = catalog.rows(sql, tokens)[0][0] or ""
-    sql = f"SELECT group_concat(hex(sz), '') FROM json_each(?) JOIN {index.table}_docsize AS d ON d.id = value"
-    lengths = _lengths(bytes.fromhex(catalog.rows(sql, (f"[{listed}]",))[0][0] or ""))
-    ids, first, times = np.unique(np.fromstring(listed, np.int64, sep=","), return_index=True, return_counts=True)
-    if len(lengths) != times.sum():  # the index is damaged
+    ids, times = np.unique(np.fromstring(listed, np.int64, sep=","), return_counts=True)
+    lengths = _lengths_of(catalog, index, ids)
+    if lengths is None:
         return _read_phrase(catalog, index, form)
-    return _Frequencies(ids, times.astype(np.float64), lengths[first])
+    return _Frequencies(ids, times.astype(np.float64), lengths)
+
+
+def _lengths_of(catalog: Catalog, index: WordIndex, ids: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """Numbers of words of some texts, by rising ids; None if the index is damaged."""
+    cache = catalog.read_cache(f"{index.table} lengths")
+    cache["looked up"] = cache.get("looked up", 0) + len(ids)
+    if "all" not in cache and cache["looked up"] <= MAX_LOOKUP_SHARE * _totals(catalog, index)[0]:
+        sql = f"SELECT group_concat(hex(sz), '') FROM json_each(?) JOIN {index.table}_docsize AS d ON d.id = value"
+        lengths = _lengths(bytes.fromhex(catalog.rows(sql, (json.dumps(ids.tolist()),))[0][0] or ""))
+        return lengths if len(lengths) == len(ids) else None
+    if "all" not in cache:
+        ordered = f"SELECT id, sz FROM {index.table}_docsize ORDER BY id"
+        sql = f"SELECT group_concat(id), group_concat(hex(sz), '') FROM ({ordered})"
+        texts, sizes = catalog.rows(sql)[0]
+        cache["all"] = np.fromstring(texts or "", np.int64, sep=","), _lengths(bytes.fromhex(sizes or ""))
+    texts, lengths = cache["all"]
+    near = np.searchsorted(texts, ids)
+    if len(texts) != len(lengths) or (near == len(texts)).any() or (texts[near] != ids).any():
+        return None
+    found: NDArray[np.float64] = lengths[near]
+    return found
 
 
 def _read_phrase(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:

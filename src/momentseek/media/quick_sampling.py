@@ -4,8 +4,8 @@ A file is a sequence of groups of pictures: a key frame, which is independent, a
 others. Pictures that no other picture refers to are never decoded. B-frames are skipped altogether if a trial shows
 that the file's other pictures do not need them. Of the remaining pictures, a group is decoded
 
-* only at its key frame, if the wanted times have key frames near them, or if the next key frame shows the same and no
-  packet in between is large;
+* only at its key frame, if the wanted times have key frames near them and no cut can lie in the group, or if the next
+  key frame shows the same and the packets in between are small, each and together;
 * else up to the last wanted time in it;
 * completely, if the pictures decoded so far and the next key frame differ so much that a cut may lie between them.
 
@@ -43,7 +43,8 @@ NEAR_SHARE = 0.25
 MAX_STILL_DISTANCE = 0.06
 """If neighbouring key frames are closer than this (`shots.distance`), they serve all wanted times in between."""
 MAX_STILL_SHARE = 0.5
-"""A packet larger than this share of the key frame's size shows something new, which may disappear again."""
+"""A packet larger than this share of the key frame's size shows something new, which may disappear again; packets that
+together are larger, per second, show movement."""
 MAX_ALIKE_DISTANCE = 0.12
 """No cut lies between two pictures closer than this (`shots.distance`); cuts have 0.17 and more."""
 TRIAL_PACKETS = 90
@@ -102,6 +103,8 @@ class QuickReader(Reader):
         self.ticks = ticks
         self.keys: list[float] = []
         """Times of the key frames so far and of the next one."""
+        self._changing: set[float] = set()
+        """Times of the key frames whose groups may contain a cut; key frames are often placed at cuts."""
         context = self.stream.codec_context
         if self._is_avi or context.name not in CODECS or self.stream.time_base is None:
             raise QuickSamplingError
@@ -114,8 +117,10 @@ class QuickReader(Reader):
         self._groups_decoded = 0
 
     def due(self, tick: float) -> float:
-        """Return the time of the picture for a wanted time: that of a near key frame, else the wanted time."""
+        """Return the time of the picture for a wanted time: that of a near key frame of the same shot, else its own."""
         at = bisect_right(self.keys, tick)
+        if not self._changing.isdisjoint(self.keys[max(0, at - 1) : at]):
+            return tick
         nearest = min(self.keys[max(0, at - 1) : at + 1], key=lambda key: abs(key - tick), default=math.inf)
         return nearest if abs(nearest - tick) <= self._near else tick
 
@@ -134,6 +139,8 @@ class QuickReader(Reader):
             if following is not None:
                 if not 0 < following.time - shown.time <= MAX_GAP_SECONDS or following.time > MAX_DURATION_SECONDS:
                     raise QuickSamplingError
+                if self._unlike(shown, following) >= MAX_ALIKE_DISTANCE:
+                    self._changing.add(self.keys[-1])
                 self.keys.append(following.time)
             for picture in self._rest(group, shown, following):
                 yield (shown := picture)
@@ -176,6 +183,7 @@ class QuickReader(Reader):
         """Return the number of packets to decode for the wanted times in a group; 0 if its key frame suffices."""
         sizes = [packet.size for packet in group.packets]
         small = max(sizes[1:], default=0) <= MAX_STILL_SHARE * sizes[0]
+        small = small and sum(sizes[1:]) <= MAX_STILL_SHARE * sizes[0] * (end - key.time)
         if small and following is not None and self._unlike(key, following) < MAX_STILL_DISTANCE:
             return 0  # nothing important changes
         tick = self.ticks.before(end, last=following is None)

@@ -385,6 +385,8 @@ class LibraryPart:
         if asked.vision is None or curve is None:
             return None
         near = curve.around(said.start, said.end, CONTEXT_SECONDS)
+        if asked.vision.evidence is not None and asked.vision.level_on(near, *near.edges[[0, -1]].tolist()) == "weak":
+            return None  # no clip near the words is better, so no span of them is
         spans = localise(near, asked.options.localiser)
         starts, ends = fit_spans(spans.start, spans.end, video.duration)
         for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):

@@ -111,8 +111,10 @@ def test_a_list_holds_what_comes_within_the_margin(large, margin):
         every = estimates_of(listed, query)
         found = near(listed, query, Reach(50, 20_011, margin=margin))
         assert found.compared == pytest.approx(np.sort(every)[-50], abs=1e-3)
-        assert set(np.flatnonzero(every > found.compared - margin + 1e-3)) <= set(found.numbers.tolist())
-        assert (every[found.numbers] > found.compared - margin - 1e-3).all()
+        assert found.spread == pytest.approx(every.std(), rel=0.1)
+        least = found.compared - margin * found.spread
+        assert set(np.flatnonzero(every > least + 1e-3)) <= set(found.numbers.tolist())
+        assert (every[found.numbers] > least - 1e-3).all()
         assert len(set(found.numbers.tolist())) == len(found.numbers)
 
 
@@ -144,9 +146,9 @@ def test_a_group_is_read_if_it_may_hold_what_is_wanted(large, hope):
     reads = []
     for query in queries:
         every = estimates_of(listed, query)
-        found = near(listed, query, Reach(50, 20_011, hope=hope, margin=0.3))
+        found = near(listed, query, Reach(50, 20_011, hope=hope, margin=0.1))
         promise = listed.groups @ query + hope * listed.spreads
-        least = found.compared - 0.3
+        least = found.compared - 0.1 * found.spread
         read = promise[listed.group_of(np.arange(20_011, dtype=np.int32))] > least + 1e-3
         assert set(np.flatnonzero(read & (every > least + 1e-3))) <= set(found.numbers.tolist())
         assert (every[found.numbers] > least - 1e-3).all()
@@ -161,7 +163,7 @@ def test_vectors_of_closed_videos_count_for_nothing(large):
     found = near(listed, queries[0], Reach(50, 20_011, margin=0.5), is_open)
     assert is_open[found.numbers].all()
     assert found.compared == pytest.approx(np.sort(every[is_open])[-50], abs=1e-3)
-    assert set(np.flatnonzero(is_open & (every > found.compared - 0.499))) <= set(found.numbers.tolist())
+    assert set(np.flatnonzero(is_open & (every > found.compared - 0.499 * found.spread))) <= set(found.numbers.tolist())
     none = near(listed, queries[0], Reach(50, 20_011, hope=1.0, margin=0.5), np.zeros(20_011, bool))
     assert (len(none.numbers), none.compared, none.share) == (0, -np.inf, 1.0)
 
@@ -175,7 +177,7 @@ def test_a_group_too_far_away_is_left_out_and_one_that_is_near_is_taken_whole():
     listed = list_of(vectors, groups=3)
     found = near(listed, np.ones(8, np.float32), Reach(100, 120)).numbers
     assert set(range(100)) < set(found.tolist()) <= {*range(100), *range(200, 300)}
-    found = near(listed, np.ones(8, np.float32), Reach(10, 300, hope=3.0, margin=100.0))
+    found = near(listed, np.ones(8, np.float32), Reach(10, 300, hope=3.0, margin=0.1))
     assert set(found.numbers.tolist()) == set(range(100))
     assert found.share < 0.5
 

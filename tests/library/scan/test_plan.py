@@ -10,6 +10,7 @@ from tests.helpers.exact_scan import top_videos
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.native.kernels import kernels
+from momentseek.library.scan.coarse import Reach, list_near
 from momentseek.library.scan.plan import PLAN_FILE, Depths, _sum, build_plan, open_plan, plan_fault
 from momentseek.library.scan.recall import recall_report, share_found, tune
 from momentseek.library.scan.scan import Scan
@@ -238,6 +239,21 @@ def test_what_a_query_needs_is_just_enough(library, tmp_path):
             lost.append(share_found(scan.search(query, 100), truth) < 1)
     assert len(lost) > 3
     assert all(lost)
+
+
+def test_margins_are_relative_to_the_spread_of_a_query(library, tmp_path):
+    """A query of half the length finds the same, because margins are relative."""
+    from momentseek.library.scan import recall
+
+    scan = Scan(library, build_plan(library, tmp_path))
+    depths = tune(scan, 0.9)
+    plan = scan.plan
+    assert plan is not None
+    for query in recall.sample_queries(scan, 6, seed=3):
+        reach = Reach(125, plan.means.rows, margin=depths.coarse_margin)
+        near, half = (list_near(plan.listed, plan.means.owner, None, q, reach) for q in (query, query / 2))
+        assert half.spread == pytest.approx(near.spread / 2, rel=1e-4)
+        assert len(set(near.numbers.tolist()) ^ set(half.numbers.tolist())) <= 0.1 * len(near.numbers)
 
 
 def test_fewer_videos_are_the_first_of_many(library, tmp_path):

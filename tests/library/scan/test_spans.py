@@ -139,12 +139,12 @@ def test_nothing_is_found_in_nothing() -> None:
     assert best_span_videos([], asked(), 5, []).ids.shape == (1, 0)
 
 
-def led(videos: int = 600, columns: int = 80) -> list[Segment]:
-    """Segments whose clips lie near 12 directions, one segment with a video of no clip and some damaged rows."""
+def led(videos: int = 600, columns: int = 80, directions: int = 12) -> list[Segment]:
+    """Segments whose clips lie near few directions, one segment with a video of no clip and some damaged rows."""
     rng = np.random.default_rng(5)
-    few = np.linalg.qr(rng.standard_normal((columns, columns)))[0][:12]
+    few = np.linalg.qr(rng.standard_normal((columns, columns)))[0][:directions]
     clips = [1, 0, 300, *rng.integers(1, 40, videos - 3).tolist()]
-    rows = [rng.standard_normal((n, 12)) @ few + 0.05 * rng.standard_normal((n, columns)) for n in clips]
+    rows = [rng.standard_normal((n, directions)) @ few + 0.05 * rng.standard_normal((n, columns)) for n in clips]
     rows = [(x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32) for x in rows]
     half = videos // 2
     return [
@@ -210,6 +210,26 @@ def test_leading_columns_bound_every_span(tmp_path: Path) -> None:
             assert (bounds + 1e-4 >= scores).all()
             near = np.isfinite(scores) & (bounds >= need)
             assert (bounds[near] - scores[near]).max(initial=0) < 0.2 * query.reach.sum()
+
+
+@pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")
+def test_bounds_of_leading_columns_depend_on_no_other_video(tmp_path: Path) -> None:
+    segment, query = led(videos=120)[0], asked_like(led()[0], 4)
+    leading = build_plan([segment], tmp_path, spans=True).leading[segment.name]
+    together, alone = (np.empty(len(segment.ids), np.float32) for _ in "ta")
+    for need in (-np.inf, 2.0):
+        _leads_task(segment, leading, query, need, together)[0](0, len(together))
+        for video in range(len(alone)):
+            _leads_task(segment, leading, query, need, alone)[0](video, video + 1)
+        np.testing.assert_array_equal(together, alone)
+        assert ((together >= need) & (together < np.inf)).sum() > 10
+
+
+@pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")
+@pytest.mark.parametrize(("directions", "columns"), [(12, 16), (20, 24), (28, 32), (50, 64)])
+def test_no_more_columns_are_kept_than_hold_most(directions: int, columns: int, tmp_path: Path) -> None:
+    plan = build_plan(led(videos=60, directions=directions), tmp_path, spans=True)
+    assert plan.leading["one"].blocks.shape[1] == columns // 2
 
 
 @pytest.mark.skipif(not has_kernels(), reason="the kernels are not built")

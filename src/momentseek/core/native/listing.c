@@ -192,11 +192,12 @@ DEFINE_READ(read_plain, sum_block_plain)
 WIDE DEFINE_READ(read_wide, sum_block_wide)
 #endif
 
-/* The numbers of the vectors whose estimates come within `margin` of the one of a certain `rank`, those of videos that
- * are not open left out; `most` at most; and their estimates. A group is read if its mean's
- * product and `hope` times its spread reach that far (all are for an infinite one), until `share` of all blocks are read. The group g is blocks
- * edges[g] up to edges[g + 1]. `out` and `estimates` have `most` places; `done` gets how many were found and how many
- * blocks were read; `best` gets the estimate of that rank, minus infinity if there are fewer. */
+/* The numbers of the vectors whose estimates come within `margin` times the products' spread of the one of a certain
+ * `rank`, those of videos that are not open left out; `most` at most; and their estimates. A group is read if its mean's
+ * product and `hope` times its spread reach that far (all are for an infinite one), until `share` of all blocks are
+ * read. The group g is blocks edges[g] up to edges[g + 1]. `out` and `estimates` have `most` places; `done` gets how
+ * many were found and how many blocks were read; `best` gets the estimate of that rank, minus infinity if there are
+ * fewer, and the spread (standard deviation) of the query's products with all vectors, as far as groups tell. */
 EXPORT int64_t list_near(const float *centres, int64_t pairs, const float *groups, const float *spreads,
                          const int64_t *edges, int64_t count, int64_t dim, const uint8_t *blocks, int64_t held,
                          const int32_t *numbers, const int32_t *owner, int64_t vectors, const uint8_t *open,
@@ -211,11 +212,11 @@ EXPORT int64_t list_near(const float *centres, int64_t pairs, const float *group
                  -INFINITY};
     list_t l = {blocks, tables, pairs / 2, numbers, vectors, owner, open, videos};
     float step;
-    double base;
+    double base, sum = 0, squares = 0, length = 0, spread;
     if (!tables || !heap || !f.entries || !f.totals) goto end;
     state = DONE;
     fill_tables(centres, pairs, query, dim, tables, &step, &base);
-    f.margin = (float)(margin / step);
+    for (int64_t j = 0; j < dim; j++) length += (double)query[j] * query[j];
     f.full = smaller(width, 2 * rank + VECTORS_PER_BLOCK);
     for (int64_t g = 0; g < count; g++) {
         if (edges[g] < 0 || edges[g + 1] < edges[g] || edges[g + 1] > held) state = OUTSIDE;
@@ -225,10 +226,15 @@ EXPORT int64_t list_near(const float *centres, int64_t pairs, const float *group
 #else
         float product = dot_plain(groups + g * dim, query, dim);
 #endif
+        double share_of_all = (double)(edges[g + 1] - edges[g]) / (double)held;
+        sum += share_of_all * product;
+        squares += share_of_all * ((double)product * product + (double)spreads[g] * spreads[g] * length);
         float hoped = product + (hope < INFINITY ? (float)hope : USUAL_HOPE) * spreads[g] - (float)base;
         heap[waiting++] = (promise_t){hoped / step, product / step, g};
     }
     if (state != DONE) goto end;
+    spread = sqrt(squares > sum * sum ? squares - sum * sum : 0);
+    f.margin = margin < INFINITY ? (float)(margin * spread / step) : INFINITY;
     for (int64_t at = waiting / 2; at-- > 0;) sift_down(heap, waiting, at);
     while (waiting > 0) {
         promise_t now = take_first(heap, &waiting);
@@ -250,7 +256,8 @@ EXPORT int64_t list_near(const float *centres, int64_t pairs, const float *group
     }
     done[0] = f.count;
     done[1] = blocks_read;
-    *best = (double)f.best * step + base;
+    best[0] = (double)f.best * step + base;
+    best[1] = spread;
 end:
     free(tables);
     free(heap);

@@ -18,28 +18,34 @@ enum { BEYOND = 8 };
 
 /* The largest score of `clips` clips: the mean inside, the rise at the first clip, the fall after the last, and the
  * length's score. */
-INLINE float largest_span(const spans_t *s, const float *inside, const float *rise, const float *fall, int64_t clips) {
-    float best = -INFINITY;
-    eight most;
-    for (int n = 0; n < 8; n++) most[n] = -INFINITY;
-    for (int64_t t = 0; t < clips; t += 8) {
-        eight total = {0}, first = *(const eight *)(rise + t);
-        int64_t longest = smaller(s->shortest + s->count - 1, clips - t), size = 1;
-        for (; size < s->shortest && size <= longest; size++) total += *(const eight *)(inside + t + size - 1);
-        for (; size <= longest; size++) {
-            total += *(const eight *)(inside + t + size - 1);
-            most = larger_of(most, total * s->shares[size] + first + *(const eight *)(fall + t + size - 1) +
-                                       s->lengths[size - s->shortest]);
-        }
+#define DEFINE_LARGEST_SPAN(NAME, LARGER)                                                                         \
+    INLINE float NAME(const spans_t *s, const float *inside, const float *rise, const float *fall, int64_t clips) {\
+        float best = -INFINITY;                                                                                   \
+        eight most = (eight){0} - INFINITY;                                                                       \
+        for (int64_t t = 0; t < clips; t += 8) {                                                                  \
+            eight total = {0}, first = *(const eight *)(rise + t);                                                \
+            int64_t longest = smaller(s->shortest + s->count - 1, clips - t), size = 1;                           \
+            for (; size < s->shortest && size <= longest; size++) total += *(const eight *)(inside + t + size - 1);\
+            for (; size <= longest; size++) {                                                                     \
+                total += *(const eight *)(inside + t + size - 1);                                                 \
+                most = LARGER(most, total * s->shares[size] + first + *(const eight *)(fall + t + size - 1) +     \
+                                        s->lengths[size - s->shortest]);                                          \
+            }                                                                                                     \
+        }                                                                                                         \
+        for (int n = 0; n < 8; n++)                                                                               \
+            if (most[n] > best) best = most[n];                                                                   \
+        return best < INFINITY ? best : -INFINITY;                                                                \
     }
-    for (int n = 0; n < 8; n++)
-        if (most[n] > best) best = most[n];
-    return best < INFINITY ? best : -INFINITY;
-}
 
-/* The same from curves (CURVES, clips + BEYOND): what, and each edge at its highest and at its lowest. */
-INLINE float largest_of_curves(const spans_t *s, float *const *curves, int64_t clips, float *work) {
-    float *rise = work, *fall = rise + clips + BEYOND;
+DEFINE_LARGEST_SPAN(largest_span_plain, larger_of)
+#if HAS_WIDE
+/* As larger_of, in one instruction. */
+WIDE INLINE eight larger_wide(eight one, eight two) { return (eight)_mm256_max_ps((__m256)two, (__m256)one); }
+WIDE DEFINE_LARGEST_SPAN(largest_span_wide, larger_wide)
+#endif
+
+/* Rise and fall from curves (CURVES, clips + BEYOND): what, and each edge at its highest and at its lowest. */
+INLINE void set_edges(float *const *curves, int64_t clips, float *rise, float *fall) {
     for (int64_t t = 0; t < clips; t++) {
         rise[t] = curves[START][t] - (t ? curves[LOW_START][t - 1] : 0);
         fall[t] = curves[END][t] - (t + 1 < clips ? curves[LOW_END][t + 1] : 0);
@@ -48,7 +54,6 @@ INLINE float largest_of_curves(const spans_t *s, float *const *curves, int64_t c
         curves[INSIDE][t] = rise[t] = 0;
         fall[t] = -INFINITY;
     }
-    return largest_span(s, curves[INSIDE], rise, fall, clips);
 }
 
 /* What one curve needs of its query: codes or floats. */
@@ -57,7 +62,7 @@ typedef struct {
     const float *steps, *slacks, *vectors; /* (3), (3) and (3, dim) */
 } asked_t;
 
-#define DEFINE_SPANS(NAME, TYPE, FILL)                                                                            \
+#define DEFINE_SPANS(NAME, TYPE, FILL, SPAN)                                                                      \
     static int NAME(const TYPE *rows, const float *scales, const spans_t *s, const asked_t *q,                    \
                     const videos_t *of, float *room, int64_t most, float *out, int64_t low, int64_t high) {       \
         int state = DONE;                                                                                         \
@@ -72,7 +77,8 @@ typedef struct {
                 fetch_row(&ahead, (const char *)rows, sizeof(TYPE) * s->dim);                                     \
                 FILL                                                                                              \
             }                                                                                                     \
-            out[video] = largest_of_curves(s, curves, end - begin, work);                                         \
+            set_edges(curves, end - begin, work, work + end - begin + BEYOND);                                    \
+            out[video] = SPAN(s, curves[INSIDE], work, work + end - begin + BEYOND, end - begin);                 \
         }                                                                                                         \
         return state;                                                                                             \
     }
@@ -90,11 +96,11 @@ typedef struct {
         if (n) curves[n + 2][row - begin] = total;                                                                \
     }
 
-DEFINE_SPANS(bounds_plain, int8_t, FILL_BOUNDS(code_dot_plain))
-DEFINE_SPANS(scores_plain, uint16_t, FILL_SCORES(half_dot_plain))
+DEFINE_SPANS(bounds_plain, int8_t, FILL_BOUNDS(code_dot_plain), largest_span_plain)
+DEFINE_SPANS(scores_plain, uint16_t, FILL_SCORES(half_dot_plain), largest_span_plain)
 #if HAS_WIDE
-WIDE DEFINE_SPANS(bounds_wide, int8_t, FILL_BOUNDS(code_dot_wide))
-WIDE DEFINE_SPANS(scores_wide, uint16_t, FILL_SCORES(half_dot_wide))
+WIDE DEFINE_SPANS(bounds_wide, int8_t, FILL_BOUNDS(code_dot_wide), largest_span_wide)
+WIDE DEFINE_SPANS(scores_wide, uint16_t, FILL_SCORES(half_dot_wide), largest_span_wide)
 #endif
 
 /* Room for `numbers` and, after them, the shares of all sizes. */
@@ -237,13 +243,36 @@ INLINE float largest(const float *x, int64_t count) {
                    more_of(more_of(most[1], most[5]), more_of(most[3], most[7])));
 }
 
+/* The sum of the largest numbers of three curves. */
+INLINE float sum_largest_plain(const float *one, const float *two, const float *three, int64_t count) {
+    return largest(one, count) + largest(two, count) + largest(three, count);
+}
+
+#if HAS_WIDE
+WIDE INLINE __m128 four_largest(const float *x, int64_t count) {
+    eight most = *(const eight *)(x + count - 8);
+    for (int64_t n = 0; n + 8 < count; n += 8) most = larger_wide(most, *(const eight *)(x + n));
+    return _mm_max_ps(_mm256_castps256_ps128((__m256)most), _mm256_extractf128_ps((__m256)most, 1));
+}
+
+WIDE INLINE float sum_largest_wide(const float *one, const float *two, const float *three, int64_t count) {
+    if (count < 8) return sum_largest_plain(one, two, three, count);
+    __m128 a = four_largest(one, count), b = four_largest(two, count), c = four_largest(three, count);
+    a = _mm_max_ps(_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)); /* of one and two in turn */
+    a = _mm_max_ps(a, _mm_movehl_ps(a, a));
+    c = _mm_max_ps(c, _mm_movehl_ps(c, c));
+    c = _mm_max_ss(c, _mm_shuffle_ps(c, c, 1));
+    return _mm_cvtss_f32(a) + _mm_cvtss_f32(_mm_shuffle_ps(a, a, 1)) + _mm_cvtss_f32(c);
+}
+#endif
+
 /* A video that does not reach `need` even with the best inside, rise and fall of any of its clips keeps their sum;
  * spans are tried in the others. */
-#define DEFINE_LEADS(NAME, PRODUCTS)                                                                              \
+#define DEFINE_LEADS(NAME, PRODUCTS, SUM, SPAN)                                                                   \
     static int NAME(const leads_t *q, const spans_t *s, const videos_t *of, float need, float *room, int64_t most, \
                     float *out, int64_t low, int64_t high) {                                                      \
         float *curves[3], *inside = room + 3 * most, *rise = inside + most, *fall = rise + most;                  \
-        float *copies[3] = {fall + most, fall + 2 * most, fall + 3 * most};                                       \
+        const eight none = (eight){0} - INFINITY;                                                                 \
         float longer = largest(s->lengths, s->count);                                                             \
         for (int n = 0; n < 3; n++) curves[n] = room + n * most;                                                  \
         for (int64_t first = low, beyond; first < high; first = beyond) {                                         \
@@ -263,22 +292,20 @@ INLINE float largest(const float *x, int64_t count) {
                 if (!size) continue;                                                                              \
                 rise[begin] = curves[1][begin] + q->slacks[1] + q->lengths[1] * REST_STEP * (float)rest[begin];   \
                 fall[end - 1] = curves[2][end - 1] + q->slacks[2] + q->lengths[2] * REST_STEP * (float)rest[end - 1]; \
-                out[video] = largest(inside + begin, size) + largest(rise + begin, size) +                        \
-                             largest(fall + begin, size) + longer;                                                \
+                out[video] = SUM(inside + begin, rise + begin, fall + begin, size) + longer;                      \
                 if (out[video] < need) continue;                                                                  \
-                for (int n = 0; n < 3; n++) {                                                                     \
-                    memcpy(copies[n], inside + n * most + begin, sizeof(float) * size);                           \
-                    for (int64_t t = size; t < size + BEYOND; t++) copies[n][t] = n == 2 ? -INFINITY : 0;         \
-                }                                                                                                 \
-                out[video] = largest_span(s, copies[0], copies[1], copies[2], size);                              \
+                eight next = *(const eight *)(fall + end); /* no span goes on in the next video */                \
+                *(eight *)(fall + end) = none;                                                                    \
+                out[video] = SPAN(s, inside + begin, rise + begin, fall + begin, size);                           \
+                *(eight *)(fall + end) = next;                                                                    \
             }                                                                                                     \
         }                                                                                                         \
         return DONE;                                                                                              \
     }
 
-DEFINE_LEADS(leads_plain, products_plain)
+DEFINE_LEADS(leads_plain, products_plain, sum_largest_plain, largest_span_plain)
 #if HAS_WIDE
-WIDE DEFINE_LEADS(leads_wide, products_wide)
+WIDE DEFINE_LEADS(leads_wide, products_wide, sum_largest_wide, largest_span_wide)
 #endif
 
 /* out[n] of the n-th video, for low <= n < high: no span of it scores more; exact where that is at least `need`, as
@@ -296,7 +323,7 @@ EXPORT int64_t span_leads_of_one(const int8_t *blocks, const uint8_t *rest, cons
         most = larger(most, end - begin + CLIPS_PER_BLOCK);
     }
     most += CLIPS_PER_BLOCK;
-    float *room = make_room(&s, 9 * most);
+    float *room = make_room(&s, 6 * most);
     if (room) {
 #if HAS_WIDE
         if (uses_wide()) state = leads_wide(&q, &s, &of, need, room, most, out, low, high);

@@ -148,7 +148,7 @@ class Reach:
     hope: float | None = None
     """Assumed distance of a group's best vectors from its mean, in spreads; None reads every group."""
     margin: float | None = None
-    """How far below the compared estimate others may be; None lists up to ``most``."""
+    """How far below the compared estimate others may be, in spreads of products; None lists up to ``most``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +160,8 @@ class NearVectors:
     """Estimates of their products with the query."""
     compared: float
     """The estimate of the vector at the requested rank; -inf if there are fewer."""
+    spread: float
+    """Standard deviation of the query's products with all vectors, as far as their groups tell."""
     share: float
     """Share of the list that was read."""
 
@@ -173,7 +175,7 @@ def list_near(
     """
     most = max(1, min(reach.most, listed.count))
     numbers, estimates = np.empty(most, np.int32), np.empty(most, np.float32)
-    done, compared = np.zeros(2, np.int64), np.zeros(1)
+    done, seen = np.zeros(2, np.int64), np.zeros(2)
     call(
         kernels().list_near,
         *listed.given, address(owner, np.int32, listed.count), listed.count,
@@ -182,10 +184,11 @@ def list_near(
         NO_LIMIT if reach.hope is None else reach.hope, NO_LIMIT if reach.margin is None else reach.margin,
         reach.share, most,
         writable(numbers, np.int32, most), writable(estimates, np.float32, most), writable(done, np.int64, 2),
-        writable(compared, np.float64, 1),
+        writable(seen, np.float64, 2),
     )  # fmt: skip
     found, blocks = done.tolist()
-    return NearVectors(numbers[:found], estimates[:found], compared.item(), blocks / max(1, len(listed.blocks)))
+    compared, spread = seen.tolist()
+    return NearVectors(numbers[:found], estimates[:found], compared, spread, blocks / max(1, len(listed.blocks)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,12 +37,12 @@ from momentseek.library.scan.kernels import has_kernels
 from momentseek.library.scan.pooling import group_count, nearest_groups, pool_scenes, train_groups
 from momentseek.library.segments import Segment, checksum, quantise, read_or_map
 
-PLAN_VERSION = 6
+PLAN_VERSION = 7
 CLIPS_PER_POOLING = 1 << 18
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
-LEADING_COLUMNS, LEADING_SHARE = (16, 32, 64), 0.9
+LEADING_COLUMNS, LEADING_SHARE = (16, 24, 32, 64), 0.9
 """Clips are turned so that few columns hold most of them: the first of these numbers that holds this share."""
 BLOCK_CLIPS, REST_STEP, CHANGE_STEP, MAX_SQUARE = 16, 1.01 / 255, 2.02 / 255, 1.001
 """How leading columns are laid out and what they leave is rounded (as in span_bounds.c), for clips of length 1."""
@@ -57,7 +57,8 @@ CHECK_SECONDS = 24 * 3600
 class Depths:
     """Limits of a search: the largest number of scene means from the coarse list, and of videos by their int8 means.
 
-    If there are margins, a query stops earlier, as soon as the rest cannot come near what it has found.
+    If there are margins, a query stops earlier, as soon as the rest cannot come near what it has found. Margins are in
+    spreads of the query's products with all scene means: those of a sentence lie closer together than a picture's.
     """
 
     coarse: int = 10_000

@@ -1,7 +1,7 @@
 """Measures how much of the exact answer a plan finds in a library, and tunes its limits to a target recall.
 
-Queries are made from the library: a clip's vector with noise, so that its cosine to the clip lies between 0.45 and 0.9,
-as those of descriptions and of similar pictures do. For each, the k best videos of the exact search are the truth, and
+Queries are made from the library: a clip's vector with noise, so that its cosine to the clip lies between 0.1, as that
+of a sentence, and 0.9, as that of a similar picture. For each, the k best videos of the exact search are the truth, and
 recall is the share of them the plan finds.
 
 For tuning, one pass over the whole list finds the margins that each query needs to find each of its best videos; the
@@ -27,6 +27,8 @@ from momentseek.library.scan.scan import Scan, first_videos, ranked_videos
 from momentseek.library.segments import MAX_JOINED_ROWS, Segment
 
 SAMPLE_QUERIES = 64
+COSINES = 0.1, 0.9
+"""Smallest and largest cosine of a sampled query with its clip."""
 TARGET_RECALL = 0.99
 LOSS_SHARES = (1 / 3, 1 / 6, 1 / 12, 0.0)
 """Shares of the allowed misses that each of three steps may use, tried in order until the target is reached."""
@@ -81,7 +83,7 @@ def sample_queries(scan: Scan, count: int = SAMPLE_QUERIES, seed: int = 0) -> ND
         [scan.segments[i].half[r - (ends[i] - sizes[i])].astype(np.float32) for i, r in zip(owner, rows, strict=True)]
     )
     clips = normalise(np.nan_to_num(clips))
-    cosine = rng.uniform(0.45, 0.9, (count, 1))
+    cosine = rng.uniform(*COSINES, (count, 1))
     noise = normalise(rng.normal(size=clips.shape))
     return normalise(cosine * clips + np.sqrt(1 - cosine**2) * noise).astype(np.float32)
 
@@ -168,14 +170,17 @@ def tune(
 
 @dataclass(frozen=True, eq=False)
 class QueryNeeds:
-    """The limits that a query needs to find each of its best videos, one entry per video that the plan covers."""
+    """The limits that a query needs to find each of its best videos, one entry per video that the plan covers.
+
+    All are in spreads of the query's products with all scene means.
+    """
 
     coarse_margin: NDArray[np.float64]
     fine_margin: NDArray[np.float64]
     product: NDArray[np.float64]
     """How far the product of the video's group with the query is below the compared estimate."""
     spread: NDArray[np.float64]
-    """Spread of that group."""
+    """Spread of that group, in the same unit."""
 
 
 def needs_of(
@@ -201,12 +206,13 @@ def needs_of(
     order = np.argsort(videos)
     group = plan.listed.group_of(means)
     least = truth.scores[0, -1] if k else 0.0
-    return QueryNeeds(
-        near.compared - near.estimates[wanted].astype(np.float64),
-        np.asarray(least - bounds[order], np.float64),
-        near.compared - (plan.listed.groups[group] @ ready.vectors[0]).astype(np.float64),
-        plan.listed.spreads[group].astype(np.float64),
+    needs = (
+        near.compared - near.estimates[wanted],
+        least - bounds[order],
+        near.compared - plan.listed.groups[group] @ ready.vectors[0],
+        plan.listed.spreads[group],
     )
+    return QueryNeeds(*(np.asarray(need, np.float64) / max(near.spread, 1e-12) for need in needs))
 
 
 def depths_for(needs: Sequence[QueryNeeds], loss: float) -> Depths:

@@ -152,7 +152,8 @@ def best_of_plan(
     near = list_near(plan.listed, plan.means.owner, is_open, query.vectors[0], reach)
     videos, bounds = plan.means.videos(near.numbers, query)
     most = max(depths.fine, k)
-    best = covered.rank(query, k, videos[:most], bounds[:most], depths.fine_margin)
+    margin = None if depths.fine_margin is None else depths.fine_margin * near.spread
+    best = covered.rank(query, k, videos[:most], bounds[:most], margin)
     return best.first(wanted)
 
 
