@@ -41,6 +41,15 @@ def by_hand(scores: ListedScores, kind: str, temperature: float) -> list[float]:
         before = sum(y[i] * math.log(1 + others / math.exp(z[i])) for i in rows) / max(1, len(rows))
         if kind in ("listnet", "unlisted", "both"):
             values.append({"listnet": ordered, "unlisted": before, "both": ordered + before}[kind])
+        elif kind == "bce":
+            terms = [
+                -(y[i] ** 4) * math.log(1 / (1 + math.exp(-z[i])))
+                - (1 - y[i] ** 4) * math.log(1 / (1 + math.exp(z[i])))
+                for i in rows
+            ]
+            values.append(sum(terms) / max(1, len(terms)) + math.log(1 + others))
+        elif kind == "mil-nce":
+            values.append(-math.log(sum(map(math.exp, z.values())) / everything) if rows else math.inf)
         else:
             items = [(z[i], t[i]) for i in rows] + [(scores.unlisted[q].item(), 0.0)]
             rank = [1 + sum(other > mine for other, _ in items) for mine, _ in items]

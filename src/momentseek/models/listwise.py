@@ -41,7 +41,8 @@ class ListSettings:
     """Settings of the list loss."""
 
     list_loss: str = "both"
-    """``listnet``, ``unlisted`` (each listed moment against the unlisted), ``both`` added, or ``lambda``."""
+    """``listnet``, ``unlisted`` (each listed moment against the unlisted), ``both`` added, ``mil-nce``, ``bce`` or
+    ``lambda``."""
     temperature: float = 0.1
     """Divisor of the similarities in the targets; a lower value gives more weight to the first of a list."""
     lambda_from: int | None = None
@@ -116,6 +117,17 @@ def against_unlisted(scores: ListedScores, temperature: float) -> Tensor:
     return _means(terms, scores)
 
 
+def mil_nce_lists(scores: ListedScores, temperature: float) -> Tensor:
+    """(queries,): the share of all listed moments together in the softmax (Miech et al. 2020)."""
+    return scores.total() - log_sums(scores.listed, scores.query, len(scores.unlisted))
+
+
+def graded_bce(scores: ListedScores, temperature: float) -> Tensor:
+    """(queries,): logistic loss with the target similarity⁴ for listed moments, and 0 for all others together."""
+    terms = softplus(scores.listed) - scores.similarity.clamp(min=0.0) ** 4 * scores.listed
+    return _means(terms, scores) + softplus(scores.unlisted)
+
+
 def lambda_rank(scores: ListedScores, temperature: float) -> Tensor:
     """(queries,): pairwise logistic losses weighted by the change of NDCG in an exchange (LambdaRank, Burges 2010).
 
@@ -145,6 +157,8 @@ LIST_LOSSES: dict[str, Callable[[ListedScores, float], Tensor]] = {
     "listnet": listnet,
     "unlisted": against_unlisted,
     "both": listnet_and_unlisted,
+    "mil-nce": mil_nce_lists,
+    "bce": graded_bce,
     "lambda": lambda_rank,
 }
 
