@@ -38,7 +38,7 @@ from momentseek.library.scan.pooling import group_count, nearest_groups, pool_sc
 from momentseek.library.segments import Segment, checksum, quantise, read_or_map
 
 PLAN_VERSION = 7
-CLIPS_PER_POOLING = 1 << 18
+CLIPS_PER_POOLING = 1 << 15
 """Clips pooled at a time."""
 MEANS_PER_ENCODING = 1 << 16
 """Scene means that are put into the coarse list at a time; a multiple of what a block of it holds."""
