@@ -19,7 +19,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch: the tes
 os.environ.setdefault("MOMENTSEEK_TRANSCRIBE", "off")  # tests of it switch it on; others need not hear their films
 os.environ.setdefault("MOMENTSEEK_ENCODER", "things")  # tests of CLIP name it; others need not wait for it
 os.environ.setdefault("MOMENTSEEK_SOUNDS", "off")
-os.environ.setdefault("MOMENTSEEK_SAMPLING", "exact")  # tests of quick sampling name it; others tell single frames
 
 os.environ["MOMENTSEEK_CONFIG"] = os.path.join(os.devnull, "config.toml")  # nobody's settings: there can be none
 

@@ -170,9 +170,9 @@ def test_last_tick_before_a_time(rate: float, phase: float, end: float) -> None:
 
 def test_default_sampling_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MOMENTSEEK_SAMPLING", raising=False)
-    assert default_sampling() == "quick"
-    monkeypatch.setenv("MOMENTSEEK_SAMPLING", "Exact")
     assert default_sampling() == "exact"
+    monkeypatch.setenv("MOMENTSEEK_SAMPLING", "Quick")
+    assert default_sampling() == "quick"
     monkeypatch.setenv("MOMENTSEEK_SAMPLING", "fast")
     with pytest.raises(MomentseekError, match="MOMENTSEEK_SAMPLING is 'fast'; set it to exact or quick, or unset it"):
         default_sampling()

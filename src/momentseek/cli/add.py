@@ -88,7 +88,7 @@ ADD_WORDS_SETTING = "add_words"
     "--sampling",
     type=click.Choice(SAMPLINGS),
     help="Decode every frame (exact), or only frames that are cheap to decode (quick). "
-    "Default: $MOMENTSEEK_SAMPLING, else quick.",
+    "Default: $MOMENTSEEK_SAMPLING, else exact.",
 )
 @click.option(
     "--jobs",
@@ -120,8 +120,8 @@ def add(paths: tuple[str, ...], library: str | None, on: str | None, quiet: bool
       momentseek add ~/Videos --subtitles ~/Subtitles
     Also recognise text on slides and signs (docs/recognition.md):
       momentseek add ~/Talks --ocr
-    With every frame decoded, which takes longer (docs/library.md):
-      momentseek add ~/Archive --sampling exact
+    A large collection, in less time (docs/library.md):
+      momentseek add ~/Archive --sampling quick
     Skip drafts, and keep watching the folder:
       momentseek add ~/Videos --exclude 'draft*' --watch
     From a bucket; copies are kept next to the library (docs/library.md):

@@ -31,8 +31,8 @@ SAMPLING_VARIABLE = "MOMENTSEEK_SAMPLING"
 
 
 def default_sampling() -> Sampling:
-    """Return the default sampling of ``add``: the environment's, else quick."""
-    named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or "quick"
+    """Return the default sampling of ``add``: the environment's, else exact."""
+    named = os.environ.get(SAMPLING_VARIABLE, "").strip().lower() or "exact"
     for sampling in SAMPLINGS:
         if named == sampling:
             return sampling
