@@ -5,8 +5,8 @@
                           [--report-only]
 
 Every row of court.toml (a table of `momentseek reproduce`) is trained on every corpus with every seed; what is there
-already is not trained again, so that several calls can share the work and a later one prints the whole. --size 3 has
-three times the videos and queries, which matters: there the order of the two turns over. The weight of
+already is not trained again, so that several calls can share the work and a later one prints the whole. --size 3 makes
+corpora with three times the videos and queries. The weight of
 the video's score and the suppression of near-duplicates are chosen on val, for each row and variant, from eight
 searches each. Test queries are measured by the judged pool (protocols paper and tvr-ranking) and by the true level of
 every moment. Differences are paired over queries, with Student's interval over videos and seeds. Variants: `momentseek

@@ -249,6 +249,7 @@ def test_margins_are_relative_to_the_spread_of_a_query(library, tmp_path):
     depths = tune(scan, 0.9)
     plan = scan.plan
     assert plan is not None
+    assert depths.coarse_margin
     for query in recall.sample_queries(scan, 6, seed=3):
         reach = Reach(125, plan.means.rows, margin=depths.coarse_margin)
         near, half = (list_near(plan.listed, plan.means.owner, None, q, reach) for q in (query, query / 2))
