@@ -181,12 +181,13 @@ def _texts_with(catalog: Catalog, index: WordIndex, term: str) -> _Frequencies:
 def _texts_with_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
     """The texts that hold a word in one spelling; cached until the library changes."""
     known: dict[str, _Frequencies] = catalog.read_cache(index.table)
-    if form not in known:
+    found = known.get(form)
+    if found is None:
         found = _read_form(catalog, index, form)
-        if len(known) + sum(len(one.id) for one in known.values()) + len(found.id) > MAX_CACHED_TEXTS:
-            known.clear()
+        if sum(1 + len(one.id) for one in [*known.values()]) + len(found.id) > MAX_CACHED_TEXTS:
+            known.clear()  # other threads may be adding to it
         known[form] = found
-    return known[form]
+    return found
 
 
 def _read_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequencies:
