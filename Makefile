@@ -86,7 +86,7 @@ bench: .venv/installed-dev native
 	$(BIN)/python bench/localise.py
 	$(BIN)/python bench/scan.py --quick
 	$(BIN)/python bench/ingest.py --quick
-	$(BIN)/python bench/decode.py --sizes 1080p
+	$(BIN)/python bench/decode.py --sizes 1080p --kinds film
 	$(BIN)/python bench/growth.py --sizes 1k,10k
 	$(BIN)/python bench/serve.py
 	$(BIN)/python bench/train.py --quick
