@@ -12,7 +12,18 @@ from torch import Tensor
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, BatchPairs, take_rows
 from momentseek.models.features.data import Dims
-from momentseek.models.listwise import LIST_LOSSES, ListedScores, ListSettings, SpanScores, lambda_rank
+from momentseek.models.listwise import (
+    LIST_LOSSES,
+    NEAR_OVERLAP,
+    RANDOM_SPANS,
+    SHIFTED_COPIES,
+    ListedScores,
+    ListSettings,
+    SpanSample,
+    lambda_rank,
+    sample_spans,
+    span_divergence,
+)
 from momentseek.models.registry import build
 
 QUERY = torch.tensor([0, 0, 1, 1, 1])
@@ -101,18 +112,15 @@ def pairs_of(*rows: tuple[int, int, int, int, float]) -> BatchPairs:
     return BatchPairs(query, video, start, end, torch.tensor([row[4] for row in rows]), related)
 
 
+MASK = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
+PAIRS = pairs_of((0, 0, 0, 1, 0.9), (0, 0, 4, 4, 0.5), (0, 2, 0, 0, 0.7), (1, 1, 0, 2, 0.8), (1, 0, 0, 4, 0.6))
+"""Two queries, three videos of 5, 3 and 1 clips; query 0 has two moments in one video, and one of query 1 is too long
+for spans of 1 to 3."""
+
+
 @pytest.fixture
-def spans() -> SpanScores:
-    """Two queries, three videos of 5, 3 and 1 clips, spans of 1 to 3; query 0 has two moments in one video."""
-    mask = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
-    grid = torch.randn(2, 3, 5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    pairs = pairs_of((0, 0, 0, 1, 0.9), (0, 0, 4, 4, 0.5), (0, 2, 0, 0, 0.7), (1, 1, 0, 2, 0.8))
-    return SpanScores(grid.requires_grad_(), mask, pairs, 1, 3)
-
-
-def each_span(spans: SpanScores, video: int) -> list[tuple[int, int]]:
-    clips = int(spans.mask[video].sum())
-    return [(s, w) for s in range(5) for w in range(3) if s + w < clips]
+def spans() -> SpanSample:
+    return sample_spans(PAIRS, MASK, 1, 3, torch.Generator().manual_seed(0))
 
 
 def iou(a: tuple[int, int], b: tuple[int, int]) -> float:
@@ -120,39 +128,71 @@ def iou(a: tuple[int, int], b: tuple[int, int]) -> float:
     return common / (a[1] - a[0] + 1 + b[1] - b[0] + 1 - common)
 
 
-def test_separates_listed_moments_from_unlisted_spans(spans: SpanScores) -> None:
-    found, pairs, grid = spans.listed_scores(), spans.pairs, spans.grid
-    moments = [tuple(int(x[i]) for x in (pairs.query, pairs.video, pairs.start, pairs.end)) for i in range(4)]
-    assert found.listed.tolist() == [grid[q, v, s, e - s].item() for q, v, s, e in moments]
+def test_sampled_spans_are_in_their_videos_and_begin_with_the_listed_moments(spans: SpanSample) -> None:
+    found = list(zip(spans.video.tolist(), spans.first.tolist(), spans.last.tolist(), strict=True))
+    assert len(found) == 5 + SHIFTED_COPIES * 5 + RANDOM_SPANS * 3
+    assert [found[i] for i in spans.place.tolist()] == [(0, 0, 1), (0, 4, 4), (2, 0, 0), (1, 0, 2), (0, 0, 2)]
+    assert all(0 <= first <= last < min(int(MASK[v].sum()), first + 3) for v, first, last in found)
+    assert len({(first, last) for v, first, last in found if v == 1}) >= 5  # of six
+    again = sample_spans(PAIRS, MASK, 1, 3, torch.Generator().manual_seed(0))
+    assert torch.equal(again.first, spans.first)
+    assert sorted(spans.compared.tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_spans_near_a_listed_moment_of_the_query_are_not_unlisted(spans: SpanSample) -> None:
+    scores = torch.randn(2, len(spans.video), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    found = spans.listed_scores(scores)
+    columns = [x.tolist() for x in (spans.video, spans.first, spans.last)]
+    moments = [(int(PAIRS.query[i]), *(int(x[spans.place[i]]) for x in columns)) for i in range(5)]
+    assert found.listed.tolist() == [scores[q, spans.place[i]].item() for i, (q, *_) in enumerate(moments)]
     for q in range(2):
-        total = 0.0
-        for v in range(3):
-            own = [(s, e) for mq, mv, s, e in moments if (mq, mv) == (q, v)]
-            for s, w in each_span(spans, v):
-                if all(iou((s, s + w), moment) < 0.3 for moment in own):
-                    total += math.exp(grid[q, v, s, w].item())
+        own = [(v, (s, e)) for mq, v, s, e in moments if mq == q]
+        total = sum(
+            math.exp(scores[q, i].item())
+            for i, (v, s, e) in enumerate(zip(*columns, strict=True))
+            if all(v != w or iou((s, e), moment) < NEAR_OVERLAP for w, moment in own)
+        )
         assert found.unlisted[q].item() == pytest.approx(math.log(total))
 
 
-def test_divergence_is_that_of_overlaps_and_scores(spans: SpanScores) -> None:
-    found = spans.span_divergence()
+def test_sums_by_video_are_over_its_sampled_spans(spans: SpanSample) -> None:
+    scores = torch.randn(2, len(spans.video), dtype=torch.float64)
+    found = spans.video_sums(scores, 3)
+    for i in (0, 1, len(spans.video) - 1):
+        assert found[1, i].item() == pytest.approx(scores[1, spans.video == spans.video[i]].logsumexp(0).item())
+
+
+def spans_of_videos() -> Tensor:
+    """z of all spans of the videos of the first four pairs, minus infinity past the last clip."""
+    grid = torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    last = torch.arange(5)[:, None] + torch.arange(3)
+    return grid.masked_fill(last >= MASK.sum(1)[PAIRS.video[:4], None, None], -torch.inf).requires_grad_()
+
+
+def test_divergence_is_that_of_overlaps_and_scores() -> None:
+    grid = spans_of_videos()
+    found = span_divergence(grid, PAIRS.start[:4], PAIRS.end[:4], 1)
     for i, value in enumerate(found.tolist()):
-        q, v = int(spans.pairs.query[i]), int(spans.pairs.video[i])
-        moment = (int(spans.pairs.start[i]), int(spans.pairs.end[i]))
-        cells = each_span(spans, v)
+        moment = (int(PAIRS.start[i]), int(PAIRS.end[i]))
+        cells = [(s, w) for s in range(5) for w in range(3) if grid[i, s, w].isfinite()]
         goal = [math.exp(iou((s, s + w), moment) / 0.1) for s, w in cells]
-        own = [math.exp(spans.grid[q, v, s, w].item()) for s, w in cells]
+        own = [math.exp(grid[i, s, w].item()) for s, w in cells]
         goal, own = [g / sum(goal) for g in goal], [o / sum(own) for o in own]
         assert value == pytest.approx(sum(g * math.log(g / o) for g, o in zip(goal, own, strict=True)), abs=1e-6)
 
 
-@pytest.mark.parametrize("loss", [lambda s: s.listed_scores().unlisted.sum(), lambda s: s.span_divergence().sum()])
-def test_no_gradient_is_nan_and_padding_has_none(spans: SpanScores, loss: Callable[[SpanScores], Tensor]) -> None:
-    loss(spans).backward()
-    assert spans.grid.grad is not None
-    assert spans.grid.grad.isfinite().all()
-    assert not spans.grid.grad[:, 1, 3:].any()
-    assert not spans.grid.grad[:, 2, 1:].any()
+def test_no_gradient_is_nan_and_padding_has_none(spans: SpanSample) -> None:
+    grid = spans_of_videos()
+    span_divergence(grid, PAIRS.start[:4], PAIRS.end[:4], 1).sum().backward()
+    assert grid.grad is not None
+    assert grid.grad.isfinite().all()
+    assert not grid.grad[grid.isinf()].any()
+    scores = torch.zeros(2, len(spans.video), requires_grad=True)
+    only = torch.zeros(2, len(spans.video), dtype=torch.bool)
+    only[:, spans.place] = True
+    spans.listed_scores(scores.masked_fill(~only, -torch.inf)).unlisted.exp().sum().backward()
+    assert scores.grad is not None
+    assert scores.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])

@@ -2,7 +2,7 @@
 
 TVR-Ranking's training lists are the moments most similar to a query in the whole corpus, so a moment that is not listed
 is known to be less similar than each that is. With z the scores of spans, y the similarities, t = softmax(y / T) over
-the query's listed moments, and N all spans of the batch that overlap none of them by 0.3 or more:
+the query's listed moments, and N the sampled spans of the batch that overlap none of them by 0.7 or more:
 
 .. math:: L = -\\sum_i t_i \\Bigl[ z_i - \\log\\Bigl( \\sum_j e^{z_j} + \\sum_{w \\in N} e^{z_w} \\Bigr) \\Bigr]
           \\quad\\text{(ListNet, Cao et al. 2007)}
@@ -10,30 +10,39 @@ the query's listed moments, and N all spans of the batch that overlap none of th
 If the similarities y differ much, t has all its weight on the first of a list, and ListNet alone pushes the others down
 with the unlisted. So each listed moment is also compared with the unlisted alone, ``y_i log(1 + sum_N e^z_w / e^z_i)``.
 
-A model needs to give unnormalised scores of all spans of all videos for all queries of a batch, so that scores of
-different videos are comparable.
+N is a sample: the listed moments of the batch, four copies of each with shifted edges, and 16 random spans per video.
+So scoring a batch is one matrix product of queries and spans, and a step can have hundreds of queries. All spans of a
+video are compared only for some pairs, in ``span_divergence``.
+
+A model needs to give unnormalised scores of the sampled spans for all queries of a batch, so that scores of different
+videos are comparable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from momentseek.models.batch import BatchPairs
-from momentseek.models.layers.spans import cell, fits, overlaps
+from momentseek.models.layers.spans import cell, overlaps
 from momentseek.models.model import above_nothing, at_least, one_of
 
-NEAR_OVERLAP = 0.3
+NEAR_OVERLAP = 0.7
 """A span whose IoU with a listed moment is at least this is not unlisted."""
+SHIFTED_COPIES = 4
+"""Number of copies of each listed moment with shifted edges."""
+SHIFT = 0.6
+"""Standard deviation by which an edge is shifted, as a share of the moment's length."""
+RANDOM_SPANS = 16
+"""Number of random spans per video."""
+COMPARED_PAIRS = 256
+"""Maximum number of pairs per step whose videos' spans are all compared."""
 SPAN_TEMPERATURE = 0.1
 """Divides overlaps in the target of ``span_divergence``."""
-SMALLEST_SHARE = 1e-38
-"""Replaces the sum of a video's unlisted spans if it has none, relative to 1 for its best span."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +57,7 @@ class ListSettings:
     lambda_from: int | None = None
     """First epoch, counted from 0, that uses the ``lambda`` loss; None for never."""
 
-    list_span_weight: float = 0.5
+    list_span_weight: float = 1.5
     """Weight of the divergence between spans' scores and their overlaps with the moment."""
     scan_weight: float = 0.2
     """Weight of the list loss on whole videos, whose scores choose the videos to search for spans."""
@@ -179,89 +188,97 @@ def listed_videos(match: Tensor, pairs: BatchPairs) -> ListedScores:
 
 
 @dataclass(frozen=True, eq=False)
-class SpanScores:
-    """Scores of all spans of all videos for all queries of a batch, (queries, videos, clips, lengths), and the pairs.
+class SpanSample:
+    """The spans of a batch's videos that the list loss compares: first the distinct listed moments, then others."""
 
-    Spans that do not fit their video may have any score.
-    """
-
-    grid: Tensor
-    mask: Tensor
-    """(videos, clips)."""
     pairs: BatchPairs
-    shortest: int
-    longest: int
+    video: Tensor
+    """(spans,)."""
+    first: Tensor
+    """(spans,): the first clip."""
+    last: Tensor
+    """(spans,): the last clip, included."""
+    place: Tensor
+    """(pairs,): the span of each pair's moment."""
+    compared: Tensor
+    """Pairs whose videos' spans are all compared."""
 
-    def listed_scores(self) -> ListedScores:
-        """Scores of the listed moments, each as its nearest span, and of all unlisted spans."""
-        pairs = self.pairs
-        first, column = cell(pairs.start, pairs.end, self.mask.sum(1)[pairs.video], self.shortest, self.longest)
-        own = self.grid[pairs.query, pairs.video, first, column]
-        return ListedScores(own, pairs.weight, pairs.query, self._log_sums[1].logsumexp(1))
+    def listed_scores(self, scores: Tensor) -> ListedScores:
+        """From the scores (queries, spans), those of the listed moments and the sum over unlisted spans."""
+        pairs, count = self.pairs, int(self.place.max()) + 1
+        common = torch.minimum(self.last[:, None], self.last[:count]) - torch.maximum(
+            self.first[:, None], self.first[:count]
+        )
+        common = (common + 1).clamp(min=0) * (self.video[:, None] == self.video[:count])
+        length = self.last - self.first + 1
+        near = common >= NEAR_OVERLAP * (length[:, None] + length[:count] - common)
+        listed = torch.zeros(len(scores), count, device=scores.device)
+        listed[pairs.query, self.place] = 1.0
+        unlisted = _finite_logsumexp(scores.masked_fill(listed @ near.T.to(listed.dtype) > 0, -torch.inf))
+        return ListedScores(scores[pairs.query, self.place], pairs.weight, pairs.query, unlisted)
 
-    def span_divergence(self) -> Tensor:
-        """(pairs,): ``KL(softmax(IoU / 0.1) || softmax(z))`` over the spans of each pair's video.
-
-        With goal the first and n the number of a video's moments, ``sum goal z`` is one matrix product per video, and
-        no pair's scores are copied.
-        """
-        video, place, overlap = self._moments
-        there = self._there[video].flatten(1)
-        goal = (overlap.flatten(1) / SPAN_TEMPERATURE).masked_fill(~there, -torch.inf).log_softmax(1)
-        entropy = torch.where(there, goal.exp() * goal, 0.0).sum(1)
-        number = torch.arange(len(video), device=video.device) - torch.searchsorted(video, video)
-        goals = goal.new_zeros(len(self.mask), int(number.max()) + 1, goal.shape[1], dtype=self.grid.dtype)
-        goals[video, number] = goal.exp().to(goals.dtype)
-        earned = torch.einsum("qvc,vnc->qvn", self.grid.flatten(2), goals)
-        query, own = self.pairs.query, self.pairs.video
-        return entropy[place] - earned[query, own, number[place]] + self._log_sums[0][query, own]
-
-    def video_sums(self) -> Tensor:
-        """(queries, videos): logsumexp of the scores of all spans of a video."""
-        return self._log_sums[0]
-
-    @cached_property
-    def _there(self) -> Tensor:
-        """(videos, clips, lengths): the spans that fit their video."""
-        return fits(self.mask, self.shortest, self.longest)
-
-    @cached_property
-    def _moments(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The video of each distinct moment in rising order, each pair's moment, and IoU of all spans with moments."""
-        pairs, clips = self.pairs, self.grid.shape[2] + 1
-        codes = (pairs.video * clips + pairs.start) * clips + pairs.end
-        codes, place = torch.unique(codes, return_inverse=True)
-        video, start, end = codes // clips**2, codes // clips % clips, codes % clips
-        return video, place, overlaps(start, end, self.grid.shape[2], self.shortest, self.longest)
-
-    @cached_property
-    def _log_sums(self) -> tuple[Tensor, Tensor]:
-        """(queries, videos): logsumexp of all spans' scores, and of the unlisted ones."""
-        pairs, there = self.pairs, self._there
-        _, place, overlap = self._moments
-        codes, group = torch.unique(pairs.query * len(self.mask) + pairs.video, return_inverse=True)
-        near = torch.zeros(len(codes), *there.shape[1:], dtype=torch.uint8, device=there.device)
-        near.index_add_(0, group, (overlap >= NEAR_OVERLAP)[place].to(near.dtype))
-        unlisted = there.repeat(len(self.grid), 1, 1, 1)
-        unlisted[codes // len(self.mask), codes % len(self.mask)] &= near == 0
-        highest = self.grid.detach().masked_fill(~there, -torch.inf).amax((2, 3), keepdim=True)
-        shares = (self.grid - highest).exp()
-        every = torch.einsum("qvc,vc->qv", shares.flatten(2), there.flatten(1).to(shares.dtype))
-        others = (shares * unlisted).sum((2, 3))
-        shift = highest[..., 0, 0]
-        return every.log() + shift, others.clamp(min=SMALLEST_SHARE).log() + shift
+    def video_sums(self, scores: Tensor, videos: int) -> Tensor:
+        """(queries, spans): logsumexp of the scores (queries, spans) of all sampled spans of each span's video."""
+        highest = scores.detach().amax(1, keepdim=True)
+        sums = scores.new_zeros(len(scores), videos).index_add(1, self.video, (scores - highest).exp())
+        return (sums.clamp(min=1e-38).log() + highest)[:, self.video]
 
 
-def list_terms(settings: ListSettings, spans: SpanScores, match: Tensor, epoch: int) -> dict[str, Tensor]:
+def sample_spans(
+    pairs: BatchPairs, mask: Tensor, shortest: int, longest: int, rng: torch.Generator | None
+) -> SpanSample:
+    """The listed moments of a batch, each as its nearest span, shifted copies of them, and random spans of its videos.
+
+    ``mask`` is (videos, clips).
+    """
+    counts, device = mask.sum(1), mask.device
+
+    def drawn(size: int, *, normal: bool = False) -> Tensor:
+        return (torch.randn if normal else torch.rand)(size, generator=rng).to(device)
+
+    def nearest(video: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        first, last = torch.minimum(first, last).clamp(min=0), torch.maximum(first, last)
+        first, column = cell(torch.minimum(first, counts[video] - 1), last, counts[video], shortest, longest)
+        return torch.stack([video, first, torch.minimum(first + column + shortest, counts[video]) - 1])
+
+    listed, place = torch.unique(nearest(pairs.video, pairs.start, pairs.end), dim=1, return_inverse=True)
+    video, first, last = listed.repeat(1, SHIFTED_COPIES)
+    spread = SHIFT * (last - first + 1)
+    shifted = [(edge + spread * drawn(len(edge), normal=True)).round().to(edge.dtype) for edge in (first, last)]
+    everywhere = torch.arange(len(mask), device=device).repeat_interleave(RANDOM_SPANS)
+    begin = (drawn(len(everywhere)) * counts[everywhere]).long()
+    length = (drawn(len(everywhere)) ** 2 * longest).long()  # short spans more often
+    others = [nearest(video, *shifted), nearest(everywhere, begin, begin + length)]
+    compared = torch.randperm(len(place), generator=rng)[:COMPARED_PAIRS].to(device)
+    video, first, last = torch.cat([listed, *others], 1)
+    return SpanSample(pairs, video, first, last, place, compared)
+
+
+def span_divergence(grid: Tensor, start: Tensor, end: Tensor, shortest: int) -> Tensor:
+    """(n,): ``KL(softmax(IoU / 0.1) || softmax(z))`` over the spans of row i of ``grid``, for clips start..end.
+
+    ``grid`` (n, clips, lengths) has z of every span, and minus infinity past the last clip.
+    """
+    there = grid.isfinite().flatten(1)
+    overlap = overlaps(start, end, grid.shape[1], shortest, shortest + grid.shape[2] - 1).flatten(1)
+    goal = (overlap / SPAN_TEMPERATURE).masked_fill(~there, -torch.inf).log_softmax(1).masked_fill(~there, 0.0)
+    own = grid.flatten(1).log_softmax(1).masked_fill(~there, 0.0)
+    return (goal.exp() * there * (goal - own)).sum(1)
+
+
+def list_terms(
+    settings: ListSettings, spans: SpanSample, scores: Tensor, divergence: Tensor, match: Tensor, epoch: int
+) -> dict[str, Tensor]:
     """The terms of the loss: the list loss on spans, their divergence from overlaps, the list loss on videos.
 
-    ``match`` (queries, videos) are the scores by which videos are chosen before spans are searched.
+    ``scores`` (queries, spans) are those of the sampled spans, and ``match`` (queries, videos) those by which videos
+    are chosen before spans are searched.
     """
     late = settings.lambda_from is not None and epoch >= settings.lambda_from
     compare = LIST_LOSSES["lambda" if late else settings.list_loss]
     return {
-        "list": compare(spans.listed_scores(), settings.temperature).mean(),
-        "span": settings.list_span_weight * spans.span_divergence().mean(),
+        "list": compare(spans.listed_scores(scores), settings.temperature).mean(),
+        "span": settings.list_span_weight * divergence.mean(),
         "scan": settings.scan_weight * compare(listed_videos(match, spans.pairs), settings.temperature).mean(),
     }
 

@@ -12,6 +12,7 @@ from torch.nn.functional import layer_norm
 from momentseek.core.errors import MomentseekError
 from momentseek.models.batch import Batch, Clips, Words, take_rows
 from momentseek.models.features.data import Dims
+from momentseek.models.listwise import sample_spans
 from momentseek.models.losses import ranking_hinge, related_masks
 from momentseek.models.registry import build
 from momentseek.models.zoo.slate import POOLINGS, Slate, windowed_mean
@@ -184,10 +185,15 @@ def test_the_loss_is_its_three_equations(make_batch: Make, dims: Dims, per_video
     model, batch = made(dims, per_video=per_video), make_batch(queries=4, videos=4, pairs=7)
     pairs = batch.pairs
     scores, best = loop_scores(model, batch)
+    sample = sample_spans(pairs, batch.clips.mask, 1, 4, torch.Generator().manual_seed(5))
+    drawn: list[list[tuple[int, int]]] = [[] for _ in range(4)]
+    for v, s, e in zip(sample.video.tolist(), sample.first.tolist(), sample.last.tolist(), strict=True):
+        drawn[v].append((s, e))
+    plain = scores
     if per_video:
         scores = [
             [
-                {w: z - loop_log_sum(list(own.values())) + best[q][v] for w, z in own.items()}
+                {w: z - loop_log_sum([own[d] for d in drawn[v]]) + best[q][v] for w, z in own.items()}
                 for v, own in enumerate(row)
             ]
             for q, row in enumerate(scores)
@@ -202,10 +208,10 @@ def test_the_loss_is_its_three_equations(make_batch: Make, dims: Dims, per_video
         # a moment of more than four clips is scored as its first four
         z = [scores[q][v][s, min(e, s + 3)] for v, (s, e), _ in own]
         others = [
-            value
+            row[span]
             for v, row in enumerate(scores[q])
-            for span, value in row.items()
-            if all(loop_iou(span, m) < 0.3 for w, m, _ in own if w == v)
+            for span in drawn[v]
+            if all(loop_iou(span, (m[0], min(m[1], m[0] + 3))) < 0.7 for w, m, _ in own if w == v)
         ]
         total = loop_log_sum(z + others)
         ordered = -sum(t / sum(shares) * (value - total) for t, value in zip(shares, z, strict=True))
@@ -219,7 +225,7 @@ def test_the_loss_is_its_three_equations(make_batch: Make, dims: Dims, per_video
         before = [y * math.log(1 + math.exp(rest - best[q][v])) for v, _, y in own]
         scans.append(ordered + sum(before) / len(before))
         for v, moment, _ in own:
-            row = scores[q][v]
+            row = plain[q][v]
             goal = {span: math.exp(loop_iou(span, moment) / 0.1) for span in row}
             total = loop_log_sum(list(row.values()))
             spans.append(
@@ -228,9 +234,9 @@ def test_the_loss_is_its_three_equations(make_batch: Make, dims: Dims, per_video
                     for w, g in goal.items()
                 )
             )
-    found = model.loss(batch, 0, torch.Generator())
+    found = model.loss(batch, 0, torch.Generator().manual_seed(5))
     assert found["list"].item() == pytest.approx(sum(lists) / len(lists), rel=1e-4)
-    assert found["span"].item() == pytest.approx(0.5 * sum(spans) / len(spans), rel=1e-4)
+    assert found["span"].item() == pytest.approx(1.5 * sum(spans) / len(spans), rel=1e-4)
     assert found["scan"].item() == pytest.approx(0.2 * sum(scans) / len(scans), rel=1e-4)
 
 
@@ -260,6 +266,7 @@ def test_the_hinge_is_xmls_on_cosines(make_batch: Make, dims: Dims) -> None:
     found = model.loss(batch, 0, torch.Generator().manual_seed(3))
     cosine = model.match(model.encode_words(batch.words), model.encode_clips(batch.clips)) / model.scale[0].abs()
     rng = torch.Generator().manual_seed(3)
+    sample_spans(batch.pairs, batch.clips.mask, 1, 4, rng)  # drawn before the wrong videos
     wrong = ranking_hinge(cosine, batch.pairs, related_masks(batch.pairs), 0.1, None, rng)
     torch.testing.assert_close(found["hinge"], ((wrong[0] + wrong[1]) * batch.pairs.weight).mean())
     with pytest.raises(MomentseekError, match="per_video"):

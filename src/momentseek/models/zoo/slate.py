@@ -24,19 +24,19 @@ so a search by best clip can stop once this bound is below the score of the last
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from momentseek.core.errors import MomentseekError
-from momentseek.models.batch import Batch, Clips, Encodings, Words
+from momentseek.models.batch import Batch, Clips, Encodings, Words, take_rows
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.attention import Stack, best_clip
 from momentseek.models.layers.projection import Projection, clip_width, initialise
 from momentseek.models.layers.spans import fits
-from momentseek.models.listwise import ListSettings, SpanScores, list_terms
+from momentseek.models.listwise import ListSettings, SpanSample, list_terms, sample_spans, span_divergence
 from momentseek.models.losses import ranking_hinge, related_masks, weighted_mean
 from momentseek.models.model import CorpusModel, ModelConfig, at_least, one_of
 from momentseek.models.registry import register
@@ -202,18 +202,22 @@ class Slate(CorpusModel):
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         config, pairs = self.config, batch.pairs
         queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
-        curves = torch.stack([torch.einsum("qd,vtd->qvt", queries[name], videos["clips"]) for name in POOLINGS])
-        grid = span_scores(curves, queries["lengths"][:, None], config.shortest)
-        spans = SpanScores(grid, videos["mask"], pairs, config.shortest, config.longest)
-        best = curves[0].masked_fill(~videos["mask"], -torch.inf).amax(2)
+        match = self.match(queries, videos)
+        spans = sample_spans(pairs, batch.clips.mask, config.shortest, config.longest, rng)
+        chosen = spans.compared
+        grid = self.spans(take_rows(queries, pairs.query[chosen]), take_rows(videos, pairs.video[chosen]))
+        divergence = span_divergence(grid, pairs.start[chosen], pairs.end[chosen], config.shortest)
         if config.objective == "hinge":
-            cosine, known = best / self.scale[0].abs(), related_masks(pairs)
+            cosine, known = match / self.scale[0].abs(), related_masks(pairs)
             wrong = ranking_hinge(cosine, pairs, known, config.margin, None, rng)
-            divergence = config.list_span_weight * weighted_mean(spans.span_divergence(), pairs.weight)
-            return {"hinge": weighted_mean(wrong[0] + wrong[1], pairs.weight), "span": divergence}
+            wrong_video = weighted_mean(wrong[0] + wrong[1], pairs.weight)
+            return {"hinge": wrong_video, "span": config.list_span_weight * (divergence * pairs.weight[chosen]).mean()}
+        asked = torch.cat([queries[name] for name in POOLINGS], 1)
+        scores = asked @ span_vectors(videos["clips"], spans).T
+        scores = scores + queries["lengths"][:, spans.last - spans.first + 1 - config.shortest]
         if config.per_video:
-            spans = replace(spans, grid=grid + (best - spans.video_sums())[..., None, None])
-        return list_terms(config, spans, best, epoch)
+            scores = scores - spans.video_sums(scores, len(match)) + match[:, spans.video]
+        return list_terms(config, spans, scores, divergence, match, epoch)
 
     def _word_states(self, words: Words) -> Tensor:
         states: Tensor = self.word_input(words.features)
@@ -245,6 +249,20 @@ def span_scores(curves: Tensor, lengths: Tensor, shortest: int) -> Tensor:
     mean = (after[..., shortest - 1 :] - sums[..., :-1, None]) / size
     ends = end.unfold(-1, longest, 1)[..., shortest - 1 :]
     return mean + ends + (start[..., None] + lengths[..., None, :])
+
+
+def span_vectors(clips: Tensor, spans: SpanSample) -> Tensor:
+    """(spans, 3 columns): mean, rise and fall of spans of clips (videos, clips, columns), which queries multiply.
+
+    >>> both = SpanSample(None, torch.tensor([0]), torch.tensor([0]), torch.tensor([1]), None, None)
+    >>> span_vectors(torch.tensor([[[1.0], [3.0], [7.0]]]), both).tolist()
+    [[2.0, 1.0, -4.0]]
+    """
+    video, first, last = spans.video, spans.first, spans.last
+    sums, around = pad(clips.cumsum(1), (0, 0, 1, 0)), pad(clips, (0, 0, 1, 1))
+    mean = (sums[video, last + 1] - sums[video, first]) / (last - first + 1)[:, None]
+    rise = around[video, first + 1] - around[video, first]
+    return torch.cat([mean, rise, around[video, last + 1] - around[video, last + 2]], 1)
 
 
 register("slate", SlateConfig, Slate, "Slate: one vector per clip, linear spans, trained on whole lists (ours)")

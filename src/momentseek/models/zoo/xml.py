@@ -20,8 +20,8 @@ from momentseek.models.batch import Batch, Clips, Encodings, Words
 from momentseek.models.features.data import Dims
 from momentseek.models.layers.attention import CrossEncoder, MaxQuery, ModularQuery, Stack, best_clip
 from momentseek.models.layers.projection import Positions, Projection, clip_width, initialise
-from momentseek.models.layers.spans import BoundaryFilters, fits, span_grid
-from momentseek.models.listwise import ListSettings, SpanScores, list_terms
+from momentseek.models.layers.spans import BoundaryFilters, span_grid
+from momentseek.models.listwise import ListSettings, list_terms, sample_spans, span_divergence
 from momentseek.models.losses import (
     Negatives,
     pair_weights,
@@ -181,7 +181,7 @@ class XML(CorpusModel):
     def loss(self, batch: Batch, epoch: int, rng: torch.Generator) -> dict[str, Tensor]:
         queries, videos = self.encode_words(batch.words), self.encode_clips(batch.clips)
         if self.config.objective == "list":
-            return self._list_loss(batch, queries, videos, epoch)
+            return self._list_loss(batch, queries, videos, epoch, rng)
         return self._retrieval_loss(batch, queries, videos, epoch, rng) | self._span_loss(batch, queries, videos)
 
     # What explains a result
@@ -270,7 +270,9 @@ class XML(CorpusModel):
         """Names of the clips' vectors that the curve multiplies by the query's, and of a factor of the products."""
         return f"{modality}_span", ""
 
-    def _list_loss(self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int) -> dict[str, Tensor]:
+    def _list_loss(
+        self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int, rng: torch.Generator
+    ) -> dict[str, Tensor]:
         """The list loss on ``alpha * match + start + end``, the divergence of spans, and the list loss on videos."""
         config, pairs, mask = self.config, batch.pairs, videos["mask"]
         match = config.alpha * self.match(queries, videos)
@@ -280,13 +282,15 @@ class XML(CorpusModel):
             curve = torch.einsum("qd,vtd->qvt", queries[f"{m}_span"], videos[clips])
             curves.append(curve * videos[length] if length else curve)
         seen = mask.repeat(len(match), 1)
-        edges = self.boundaries_head.responses(self._mean(curves).flatten(0, 1), seen)
-        grid = span_grid(edges[:, 0], edges[:, 1], config.shortest, config.longest).view(
-            *match.shape, mask.shape[1], -1
-        )
-        grid = grid.masked_fill(~fits(mask, config.shortest, config.longest), 0.0) + match[..., None, None]
-        spans = SpanScores(grid, mask, pairs, config.shortest, config.longest)
-        return list_terms(config, spans, match, epoch)
+        start, end = self.boundaries_head.responses(self._mean(curves).flatten(0, 1), seen).unbind(1)
+        start, end = (edge.view(*match.shape, -1) for edge in (start, end))
+        spans = sample_spans(pairs, mask, config.shortest, config.longest, rng)
+        scores = match[:, spans.video] + start[:, spans.video, spans.first] + end[:, spans.video, spans.last]
+        query, video = pairs.query[spans.compared], pairs.video[spans.compared]
+        first, last = (edge[query, video].masked_fill(~mask[video], -torch.inf) for edge in (start, end))
+        grid = span_grid(first, last, config.shortest, config.longest)
+        divergence = span_divergence(grid, pairs.start[spans.compared], pairs.end[spans.compared], config.shortest)
+        return list_terms(config, spans, scores, divergence, match, epoch)
 
     def _retrieval_loss(
         self, batch: Batch, queries: Encodings, videos: Encodings, epoch: int, rng: torch.Generator
