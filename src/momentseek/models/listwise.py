@@ -241,7 +241,10 @@ def sample_spans(
         first, column = cell(torch.minimum(first, counts[video] - 1), last, counts[video], shortest, longest)
         return torch.stack([video, first, torch.minimum(first + column + shortest, counts[video]) - 1])
 
-    listed, place = torch.unique(nearest(pairs.video, pairs.start, pairs.end), dim=1, return_inverse=True)
+    video, first, last = nearest(pairs.video, pairs.start, pairs.end)
+    clips = mask.shape[1]
+    codes, place = torch.unique((video * clips + first) * clips + last, return_inverse=True)
+    listed = torch.stack([codes // clips**2, codes // clips % clips, codes % clips])
     video, first, last = listed.repeat(1, SHIFTED_COPIES)
     spread = SHIFT * (last - first + 1)
     shifted = [(edge + spread * drawn(len(edge), normal=True)).round().to(edge.dtype) for edge in (first, last)]
