@@ -15,10 +15,11 @@ import numpy as np
 
 from momentseek.search.confidence import Scale
 from momentseek.search.hit import StreamHit
-from momentseek.search.requests import CardIndex, FoundMoments, TextRows, VideoCards
+from momentseek.search.requests import CardIndex, FoundMoments, VideoCards
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, join_lists, seek_spans
+from momentseek.search.streams.sounds import best_sounds
 from momentseek.search.streams.speech import MeantCues
-from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, best_sounds
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, TextRows
 from momentseek.search.streams.vision import PageBudget
 
 KINDS: tuple[TextKind, ...] = ("cues", "lines", "captions", "names")
@@ -35,7 +36,8 @@ def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[in
         zeros = np.zeros(400)
         said = ["what is said here"] * 400
         table = np.stack([ids, ids, scores, zeros, zeros + 1, zeros, zeros])
-        texts = {kind: TextRows(table[:, :n].copy(), said[:n]) for kind in KINDS for n in [MAX_TEXTS[kind]]}
+        holds = np.ones((400, 3), bool)
+        texts = {kind: TextRows(table[:, :n].copy(), holds[:n], said[:n]) for kind in KINDS for n in [MAX_TEXTS[kind]]}
         meant = MeantCues(
             ids[:100], zeros[:100].astype(np.int64), scores[:100], zeros[:100], zeros[:100] + 1, scores[:100]
         )
@@ -58,7 +60,7 @@ def merge(lists: dict[int, tuple[VideoList, ...]], answers: dict[int, FoundMomen
     MeantCues.join([answer.meant for answer in answers.values() if answer.meant is not None])
     best_sounds([match for answer in answers.values() for match in answer.sounds])
     for kind in KINDS:
-        TextRows.join([answer.texts[kind] for answer in answers.values()], MAX_TEXTS[kind]).matches()
+        TextRows.join([answer.texts[kind] for answer in answers.values()], MAX_TEXTS[kind])
     cards = CardIndex()
     cards.add(answers)
     cards.find(scores)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.spelling import spellings
+from momentseek.library.spelling import sign_of, spellings
 from momentseek.library.words import index_tokens, match_form
 
 K1, B = 1.2, 0.75
@@ -91,17 +91,16 @@ class WordCounts:
 
 
 class RankedTexts(NamedTuple):
-    """The best texts for some words, in columns, best first."""
+    """The best texts for some words, in columns, best first; ties by video, then by the text's number."""
 
     id: NDArray[np.int64]
     video: NDArray[np.int64]
     bm25: NDArray[np.float64]
-
-    def first(self, limit: int) -> RankedTexts:
-        """The best ``limit`` of them; ties by video, then by the text's number."""
-        some = keep_best(self.bm25, limit)
-        chosen = some[np.lexsort((self.id[some], self.video[some], -self.bm25[some]))[:limit]]
-        return RankedTexts(self.id[chosen], self.video[chosen], self.bm25[chosen])
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    at: NDArray[np.float64]
+    """Time in seconds of the frame to show."""
+    texts: list[str]
 
 
 def keep_best(values: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
@@ -146,18 +145,26 @@ def rank_texts(
     ids, score = ids[best], score[best]
     some = "" if videos is None else f"AND {index.video} IN (SELECT value FROM json_each(?))"
     values = [json.dumps(each.tolist()) for each in (ids, videos) if each is not None]
-    sql = f"SELECT id, {index.video} FROM {index.texts} WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY id"
-    there, video = np.array(catalog.rows(sql, values) if len(ids) else [], np.int64).reshape(-1, 2).T
-    return RankedTexts(there, video, score[np.searchsorted(ids, there)]).first(limit)
+    sql = f"""SELECT id, {index.video}, {index.columns} FROM {index.texts}
+              WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY id"""
+    rows = catalog.rows(sql, values) if len(ids) else []
+    id, video, start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 6
+    there, owner = np.array(id, np.int64), np.array(video, np.int64)
+    bm25 = score[np.searchsorted(ids, there)]
+    order = np.lexsort((there, owner, -bm25))[:limit]
+    times = [np.array(column, np.float64)[order] for column in (start, end, at)]
+    return RankedTexts(there[order], owner[order], bm25[order], *times, [texts[place] for place in order.tolist()])
 
 
-def read_texts(catalog: Catalog, index: WordIndex, ids: NDArray[np.int64]) -> list[tuple[float, float, str, float]]:
-    """Start, end, text and the time of the frame to show of some texts, in the order of ``ids``."""
-    if not len(ids):
-        return []
-    sql = f"SELECT id, {index.columns} FROM {index.texts} WHERE id IN (SELECT value FROM json_each(?))"
-    found = {row[0]: row[1:] for row in catalog.rows(sql, (json.dumps(ids.tolist()),))}
-    return [found[id] for id in ids.tolist()]
+def held_words(catalog: Catalog, index: WordIndex, terms: Sequence[str], found: RankedTexts) -> NDArray[np.bool_]:
+    """``(texts, words)``: whether a text holds a word in any of its spellings, or the sign that stands for it."""
+    out = np.zeros((len(found.id), len(terms)), bool)
+    for column, term in enumerate(terms):
+        listed = np.append(_texts_with(catalog, index, term).id, -1)
+        out[:, column] = listed[np.searchsorted(listed[:-1], found.id)] == found.id
+        if (sign := sign_of(term)) is not None:
+            out[:, column] |= [sign in text for text in found.texts]
+    return out
 
 
 class _Frequencies(NamedTuple):

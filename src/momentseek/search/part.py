@@ -29,8 +29,8 @@ from momentseek.library.word_counts import (
     WordCounts,
     WordIndex,
     count_words,
+    held_words,
     rank_texts,
-    read_texts,
 )
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.span_head import SpanHead
@@ -47,7 +47,6 @@ from momentseek.search.requests import (
     PhraseHits,
     Questions,
     SearchRequest,
-    TextRows,
     Times,
     VideoCards,
     VideoDetails,
@@ -59,7 +58,7 @@ from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.sounds import AskedSound, find_sounds
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_order, seek_spans
 from momentseek.search.streams.speech import MeaningQuery, bound_by_words, find_meant
-from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, TextRows, rarest_words
 from momentseek.search.streams.trained import choose_search, moments_of_video
 from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve
 
@@ -265,15 +264,15 @@ class LibraryPart:
 
     def _texts(self, kind: TextKind, terms: Sequence[str], everywhere: WordCounts, allowed: Ids | None) -> TextRows:
         index = WORD_INDICES[kind]
-        with self._catalog.view():  # a writer may remove a text between ranking and reading
-            ranked = rank_texts(self._catalog, index, terms, allowed, MAX_TEXTS[kind], everywhere)
-            rows = read_texts(self._catalog, index, ranked.id)
-        start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 4
-        videos = ranked.video.tolist()
+        sought = terms if kind in ("names", "spellings") else rarest_words(terms, everywhere.of(terms))
+        with self._catalog.view():  # all in one state
+            found = rank_texts(self._catalog, index, sought, allowed, MAX_TEXTS[kind], everywhere)
+            holds = held_words(self._catalog, index, terms, found)
+        videos = found.video.tolist()
         transcribed = tracked_videos(self._catalog, SPEECH, set(videos)) if kind == "cues" else frozenset()
         by_machine = [video in transcribed for video in videos]
-        columns = (*ranked, start, end, at, by_machine)
-        return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), list(texts))
+        columns = (found.id, found.video, found.bm25, found.start, found.end, found.at, by_machine)
+        return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), holds, found.texts)
 
     def _cards(self, ids: Iterable[int]) -> VideoCards:
         id, duration, hash = zip(*found, strict=True) if (found := self.state.video_cards(ids)) else ((), (), ())

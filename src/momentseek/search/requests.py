@@ -24,7 +24,7 @@ from momentseek.search.stream_index import Ids
 from momentseek.search.streams.sounds import SoundMatch
 from momentseek.search.streams.span_search import SearchedVideos, VideoList
 from momentseek.search.streams.speech import MeantCues
-from momentseek.search.streams.timed_text import TextKind, TextMatch
+from momentseek.search.streams.timed_text import TextKind, TextRows
 from momentseek.search.streams.vision import VisionQuery
 
 Times = dict[int, list[tuple[float, float]]]
@@ -94,34 +94,6 @@ class PartStatistics:
     """Labels of the sounds that were detected."""
     outdated: str = ""
     """Why this part may be outdated; empty if it is current."""
-
-
-class TextRows(NamedTuple):
-    """Texts that contain words of the query, best first; all numbers are in one table, to be sent quickly."""
-
-    table: NDArray[np.float64]
-    """(7, n): id of the text, video, BM25, start, end, time of the frame to show, whether it was transcribed."""
-    texts: list[str]
-
-    @classmethod
-    def join(cls, parts: Sequence[TextRows], limit: int) -> TextRows:
-        """The ``limit`` texts of all parts that match best, best first; ties by video and id."""
-        table = np.concatenate([part.table for part in parts], axis=1)
-        texts = [text for part in parts for text in part.texts]
-        order = np.lexsort((table[0], table[1], -table[2]))[:limit]
-        return cls(table[:, order], [texts[at] for at in order.tolist()])
-
-    @property
-    def videos(self) -> list[int]:
-        """The video of each text."""
-        found: list[int] = self.table[1].astype(np.int64).tolist()
-        return found
-
-    def matches(self) -> list[TextMatch]:
-        """The texts one by one."""
-        id, video, bm25, start, end, at, transcribed = self.table.tolist()
-        columns = (map(int, id), map(int, video), bm25, start, end, at, map(bool, transcribed), self.texts)
-        return [TextMatch(*row) for row in zip(*columns, strict=True)]
 
 
 class PhraseHits(NamedTuple):

@@ -45,7 +45,6 @@ from momentseek.search.requests import (
     PartStatistics,
     Questions,
     SearchRequest,
-    TextRows,
     Times,
     VideoCard,
     VideoDetails,
@@ -68,11 +67,11 @@ from momentseek.search.streams.speech import (
 from momentseek.search.streams.timed_text import (
     MAX_TEXTS,
     TextKind,
-    TextMatch,
+    TextRows,
     asked_in_writing,
     judge_texts,
-    rarest_words,
     rarity,
+    word_values,
 )
 from momentseek.search.streams.trained import choose_moments, choose_search, content_key
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_vision_query, query_of_vector
@@ -457,8 +456,7 @@ class SearchSession:
         """Kind of text → the words to look for in it, and how often they occur in all parts."""
         out: dict[TextKind, tuple[Sequence[str], WordCounts]] = {}
         for kind, terms in self._asks.words.items():
-            total = self._everywhere(kind)
-            out[kind] = (terms if kind == "names" else rarest_words(terms, total.of(terms)), total)
+            out[kind] = terms, self._everywhere(kind)
         if other := list(dict.fromkeys(word for some in self._spellings().values() for word in some)):
             counts: dict[int, PartStatistics] = self._ask_all("statistics", words={"spellings": other})
             out["spellings"] = (other, WordCounts.total(one.words["spellings"] for one in counts.values()))
@@ -475,30 +473,31 @@ class SearchSession:
         query, answers = self.query, self._answers or {}
         return WordHits(
             self._phrases if query.phrases else self._find_speech(),
-            self._judge("lines", self._line_matches(), only_here=bool(query.written), spellings=self._spellings()),
+            self._judge("lines", only_here=bool(query.written)),
             best_sounds([match for answer in answers.values() for match in answer.sounds]),
-            self._judge("captions", self._matches("captions"), only_here=bool(query.described)),
+            self._judge("captions", only_here=bool(query.described)),
         )
 
-    def _judge(self, kind: TextKind, matches: Sequence[TextMatch], **more: Any) -> list[StreamHit]:
-        if kind not in self._asks.words:
+    def _judge(self, kind: TextKind, only_here: bool) -> list[StreamHit]:
+        """The hits of texts of a kind; lines with misspelt words are among those on screen."""
+        found = self._texts(kind)
+        if found is None:
             return []
         terms = self._asks.words[kind]
+        values = found.holds.astype(np.float64)
+        if kind == "lines" and (misspelt := self._texts("spellings")) is not None:
+            found = found.with_others(misspelt)
+            values = word_values(found.texts, terms, self._spellings())
         nowhere = np.array(self._everywhere(kind).of(terms)) == 0
-        return judge_texts(kind, matches, terms, self._weight(kind), nowhere=nowhere, **more)
+        return judge_texts(kind, found, values, self._weight(kind), only_here=only_here, nowhere=nowhere)
 
-    def _matches(self, kind: TextKind) -> list[TextMatch]:
-        """The texts of all parts that match best."""
+    def _texts(self, kind: TextKind) -> TextRows | None:
+        """The texts of all parts that match best; None if none are sought."""
         parts = [answer.texts[kind] for answer in (self._answers or {}).values() if kind in answer.texts]
-        return TextRows.join(parts, MAX_TEXTS[kind]).matches() if parts else []
-
-    def _line_matches(self) -> list[TextMatch]:
-        matches = self._matches("lines")
-        known = {(match.video, match.id) for match in matches}
-        return matches + [match for match in self._matches("spellings") if (match.video, match.id) not in known]
+        return TextRows.join(parts, MAX_TEXTS[kind]) if parts else None
 
     def _find_speech(self) -> list[StreamHit]:
-        hits = self._judge("cues", self._matches("cues"), only_here=bool(self.query.said))
+        hits = self._judge("cues", only_here=bool(self.query.said))
         meant = [answer.meant for answer in (self._answers or {}).values() if answer.meant is not None]
         if meant and self._meaning is not None:
             hits = fuse_hits(hits, meant_hits(MeantCues.join(meant), self._meaning))
@@ -527,7 +526,8 @@ class SearchSession:
 
     def _find_names(self) -> list[NameHit]:
         """The videos whose names contain words of the query, best first."""
-        return judge_names(self._matches("names"), self.query.name_text)
+        found = self._texts("names")
+        return [] if found is None else judge_names(found, self.query.name_text)
 
     # showing
 
