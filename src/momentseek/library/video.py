@@ -69,6 +69,15 @@ class Video:
         return PinnedFile(self.path, self.size, self.mtime_ns)
 
 
+class BriefVideo(NamedTuple):
+    """The properties of a video that ranking and localising need."""
+
+    id: int
+    duration: float
+    hash: str
+    shots: tuple[float, ...] = ()
+
+
 @dataclass(frozen=True)
 class Failure:
     """A file that could not be added, and why."""

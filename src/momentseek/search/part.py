@@ -222,12 +222,14 @@ class LibraryPart:
         meaning: MeaningQuery | None = None,
         words: Mapping[TextKind, tuple[Sequence[str], WordCounts]] | None = None,
         sounds: Mapping[str, AskedSound] | None = None,
+        cards: bool = False,
     ) -> FoundMoments:
         """Find moments in this part: at least those that it contributes to the answer of the whole library.
 
         ``videos`` are the videos of this part that are among the best of the whole library; spans are sought on them
         until there is a ``page`` of spans. ``depth`` is the number of videos that each plane of a map model lists.
-        ``words`` maps each kind of text to the words to look for in it, with their counts over all parts.
+        ``words`` maps each kind of text to the words to look for in it, with their counts over all parts. ``cards``
+        adds the cards of all videos that are mentioned.
         """
         state, allowed = self.state, self._searched_ids(asked)
         phrases = None
@@ -241,13 +243,15 @@ class LibraryPart:
         texts = {kind: self._texts(kind, *some, allowed) for kind, some in (words or {}).items()}
         meant = None if meaning is None else find_meant(state, meaning, allowed)
         heard = tuple(find_sounds(self._catalog, sounds, allowed)) if sounds else ()
+        found = FoundMoments(searched, planes, phrases, texts, meant, heard, damaged=state.damaged)
+        if not cards:
+            return found
         mentioned = {match.hit.video for match in heard} | {hit.video for hit in (phrases.hits if phrases else ())}
         mentioned.update(video for rows in texts.values() for video in rows.videos)
         mentioned.update(id for some in planes for id in some.ids.tolist())
         mentioned.update([] if meant is None else meant.video.tolist())
         mentioned.update([] if searched is None else searched.videos.tolist())
-        cards = self._cards(mentioned)
-        return FoundMoments(searched, planes, phrases, texts, meant, heard, cards, state.damaged)
+        return replace(found, cards=self.cards(asked, mentioned))
 
     def _vision_search(self, asked: SearchRequest, vision: VisionQuery) -> VisionSearch:
         """The search of the vision stream; the one before if the query is the same, with its cached curves."""
@@ -274,9 +278,11 @@ class LibraryPart:
         columns = (found.id, found.video, found.bm25, found.start, found.end, found.at, by_machine)
         return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), holds, found.texts)
 
-    def _cards(self, ids: Iterable[int]) -> VideoCards:
-        id, duration, hash = zip(*found, strict=True) if (found := self.state.video_cards(ids)) else ((), (), ())
-        return VideoCards(np.array(id, np.int64), np.array(duration, np.float64), list(hash))
+    def cards(self, asked: SearchRequest, ids: Iterable[int]) -> VideoCards:
+        """The cards of some videos; those that are not here are missing."""
+        found = list(self.state.brief_videos(ids).values())
+        times = np.array([video.duration for video in found], np.float64)
+        return VideoCards(np.array([video.id for video in found], np.int64), times, [video.hash for video in found])
 
     # single videos
 

@@ -132,6 +132,7 @@ class FoundMoments:
     meant: MeantCues | None = None
     sounds: tuple[SoundMatch, ...] = ()
     cards: VideoCards | None = None
+    """Of all mentioned videos, if they were requested."""
     damaged: bool = False
 
 
@@ -142,9 +143,9 @@ class CardIndex:
         self._answers: list[tuple[int, VideoCards]] = []
         self._known: dict[int, VideoCard] = {}
 
-    def add(self, answers: Mapping[int, FoundMoments]) -> None:
-        """Add the cards of further answers."""
-        self._answers += [(part, answer.cards) for part, answer in answers.items() if answer.cards is not None]
+    def add(self, answers: Mapping[int, VideoCards | None]) -> None:
+        """Add the cards of further answers, by their parts."""
+        self._answers += [(part, cards) for part, cards in answers.items() if cards is not None]
 
     def find(self, ids: Iterable[int]) -> dict[int, VideoCard]:
         """The cards of videos by their ids; those that no part knows are missing."""

@@ -201,6 +201,8 @@ class SearchSession:
         self._library, self._questions, self._now, self._statistics = library, questions, asked.now, statistics
         self._asks = AskedStreams(asked.query, asked.options)
         self._cards = CardIndex()
+        self._one_part = len(questions.parts) == 1
+        """Whether cards are requested when they are needed; several parts send those of all videos they mention."""
         self._answers: Mapping[int, FoundMoments] | None = None
         self._damaged = False
         self.vision_query: VisionQuery | None = None
@@ -236,7 +238,7 @@ class SearchSession:
 
     def _find(self, videos: Mapping[int, Any] | None = None, page: int = 0, depth: int = 0) -> dict[int, FoundMoments]:
         """Request the moments of all parts; those found by words only the first time."""
-        more: dict[str, Any] = {"page": page, "depth": depth}
+        more: dict[str, Any] = {"page": page, "depth": depth, "cards": not self._one_part}
         if self._answers is None:
             self._sounds = self._asked_sounds() if self._asks.sounds else {}
             more |= {
@@ -247,14 +249,19 @@ class SearchSession:
         arguments = {part: {**more, "videos": (videos or {}).get(part)} for part in self._questions.parts}
         answers: dict[int, FoundMoments] = self._ask("find", arguments)
         self._damaged |= any(answer.damaged for answer in answers.values())
-        self._cards.add(answers)
+        self._cards.add({part: answer.cards for part, answer in answers.items()})
         if self._answers is None:
             self._answers = answers
             self._phrases = self._join_phrases()
         return answers
 
     def _known_videos(self, ids: Iterable[int]) -> dict[int, VideoCard]:
-        return self._cards.find(ids)
+        wanted = list(dict.fromkeys(ids))
+        found = self._cards.find(wanted)
+        if self._one_part and (new := [id for id in wanted if id not in found]):
+            self._cards.add(self._ask_all("cards", ids=new))
+            found = self._cards.find(wanted)
+        return found
 
     # ranking
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, Positions
-from momentseek.library.video import Video
+from momentseek.library.video import BriefVideo, Video
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries
 from momentseek.recognition.exported.span_head import SpanCurves, SpanHead, SpanQuery
@@ -288,15 +288,18 @@ class VisionSearch(ABC):
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
         """The spans that the localiser proposes on each video, best first."""
         found: dict[int, list[StreamHit]] = {}
-        for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
+        for block, scores in score_videos(state.vision, self.query, videos):
             found |= self.block_spans(state, block, scores)
         return [found.get(id, []) for id in videos]
 
     def block_spans(
         self, state: LibraryState, block: VideoRows, scores: NDArray[np.float32]
     ) -> dict[int, list[StreamHit]]:
-        """The spans on the videos of a block whose clips have been scored."""
-        known = state.videos(block.ids)
+        """The spans on the videos of a block whose clips have been scored; not on those that were just removed."""
+        known = state.brief_videos(block.ids)
+        block, scores = part_of_block(block, scores, known)
+        if not block.ids:
+            return {}
         chosen = [known[id] for id in block.ids]
         spans = propose_spans(state.vision, self.query, self.localiser, chosen, block, scores)
         return span_hits(self.query, block, scores, spans)
@@ -307,8 +310,8 @@ class ClipSearch(VisionSearch):
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         super().__init__(replace(query, moments=None), localiser)  # not needed, and large
-        self._scored: dict[int, tuple[VideoRows, NDArray[np.float32]]] = {}
-        """Videos whose best clips are known, with the block in which they were scored."""
+        self._scored: list[tuple[VideoRows, NDArray[np.float32]]] = []
+        """Blocks of videos whose clips have been scored."""
         self._found: dict[int, list[StreamHit]] = {}
 
     @property
@@ -327,18 +330,19 @@ class ClipSearch(VisionSearch):
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The score of each video's best clip."""
         found: dict[int, float] = {}
-        for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
+        for block, scores in score_videos(state.vision, self.query, videos):
             best = np.maximum.reduceat(scores, block.offsets[:-1])
             found |= zip(block.ids, best.tolist(), strict=True)
             if self.localiser == DEFAULT_LOCALISER:  # others are slow, and get few videos at a time
-                self._scored |= dict.fromkeys(block.ids, (block, scores))
+                self._scored.append((block, scores))
         return found
 
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
-        """The spans on each video, best first; the default localiser processes all videos of a block at once."""
-        for id in videos:
-            if id in self._scored and id not in self._found:
-                block, scores = self._scored[id]
+        """The spans on each video, best first; the default localiser processes all of these at once."""
+        new = set(videos) - self._found.keys()
+        for scored in self._scored if new else ():
+            block, scores = part_of_block(*scored, new)
+            if block.ids:
                 self._found |= {one: [] for one in block.ids} | self.block_spans(state, block, scores)
         if not self._found.keys() >= set(videos):
             return super().spans(state, videos)
@@ -363,7 +367,7 @@ class PageBudget:
         self._weak += sum(hit.level == "weak" for hit in found)
 
 
-def build_curve(index: StreamIndex, query: VisionQuery, video: Video) -> Curve | None:
+def build_curve(index: StreamIndex, query: VisionQuery, video: Video | BriefVideo) -> Curve | None:
     """The query's score on each clip of a video; None if the video has no undamaged vectors in this stream."""
     rows = index.rows(video.id)
     if rows is None or not len(rows):
@@ -419,6 +423,19 @@ def score_videos(
         yield from score_videos(index, query, [id for id, good in zip(block.ids, whole, strict=True) if good])
 
 
+def part_of_block(
+    block: VideoRows, scores: NDArray[np.float32], videos: Container[int]
+) -> tuple[VideoRows, NDArray[np.float32]]:
+    """Those of a block's videos that are among some, with the scores of their clips."""
+    chosen = np.array([id in videos for id in block.ids], bool)
+    if chosen.all():
+        return block, scores
+    sizes = np.diff(block.offsets)
+    rows = np.repeat(chosen, sizes)
+    offsets = np.cumsum([0, *sizes[chosen].tolist()])
+    return VideoRows([id for id in block.ids if id in videos], offsets, block.rows[rows]), scores[rows]
+
+
 class BlockSpans(NamedTuple):
     """Spans on the videos of a block, grouped by video, in the localiser's order."""
 
@@ -444,7 +461,7 @@ def propose_spans(
     index: StreamIndex,
     query: VisionQuery,
     localiser: str,
-    videos: Sequence[Video],
+    videos: Sequence[BriefVideo],
     block: VideoRows,
     scores: NDArray[np.float32],
 ) -> BlockSpans:
@@ -467,7 +484,7 @@ def propose_spans(
 def _default_spans(
     index: StreamIndex,
     query: VisionQuery,
-    videos: Sequence[Video],
+    videos: Sequence[BriefVideo],
     block: VideoRows,
     scores: NDArray[np.float32],
     chosen: NDArray[np.bool_],
@@ -534,7 +551,9 @@ def falling(values: FloatArray, groups: Positions) -> FloatArray:
     return result
 
 
-def clip_layouts(index: StreamIndex, videos: Sequence[Video], block: VideoRows, places: Sequence[int]) -> list[Layout]:
+def clip_layouts(
+    index: StreamIndex, videos: Sequence[BriefVideo], block: VideoRows, places: Sequence[int]
+) -> list[Layout]:
     """The layouts of some videos, given their positions in a block; cached after the first search."""
     known = index.layouts
     if len(known) + len(places) > MAX_LAYOUTS:
@@ -554,7 +573,7 @@ def clip_layouts(index: StreamIndex, videos: Sequence[Video], block: VideoRows, 
     return [known[block.ids[at]] for at in places]
 
 
-def clip_edges(index: StreamIndex, video: Video, clips: int) -> FloatArray:
+def clip_edges(index: StreamIndex, video: Video | BriefVideo, clips: int) -> FloatArray:
     """The boundaries of a video's clips, in seconds."""
     edges: FloatArray = np.arange(clips + 1, dtype=np.float64) * index.clip_seconds
     if video.duration > edges[-2]:
