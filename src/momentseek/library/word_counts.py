@@ -159,7 +159,7 @@ def rank_texts(
 def held_words(catalog: Catalog, index: WordIndex, terms: Sequence[str], found: RankedTexts) -> NDArray[np.bool_]:
     """``(texts, words)``: whether a text holds a word in any of its spellings, or the sign that stands for it."""
     out = np.zeros((len(found.id), len(terms)), bool)
-    for column, term in enumerate(terms):
+    for column, term in enumerate(terms if len(found.id) else ()):
         listed = np.append(_texts_with(catalog, index, term).id, -1)
         out[:, column] = listed[np.searchsorted(listed[:-1], found.id)] == found.id
         if (sign := sign_of(term)) is not None:
@@ -191,8 +191,11 @@ def _texts_with_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequenc
     found = known.get(form)
     if found is None:
         found = _read_form(catalog, index, form)
-        if sum(1 + len(one.id) for one in [*known.values()]) + len(found.id) > MAX_CACHED_TEXTS:
+        size = catalog.read_cache(f"{index.table} size")
+        size["texts"] = size.get("texts", 0) + 1 + len(found.id)
+        if size["texts"] > MAX_CACHED_TEXTS:
             known.clear()  # other threads may be adding to it
+            size["texts"] = 1 + len(found.id)
         known[form] = found
     return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from momentseek.search import rerank
 from momentseek.search.example import SearchExample, example_of_moment
 from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans, without_times
 from momentseek.search.hit import Hit, Results, StreamHit
-from momentseek.search.localise.localiser import LEARNED_LOCALISER, Curve, localise
+from momentseek.search.localise.localiser import LEARNED_LOCALISER, Curve, clips_around, localise
 from momentseek.search.query import Query, time_period
 from momentseek.search.requests import (
     FoundMoments,
@@ -60,7 +61,7 @@ from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_
 from momentseek.search.streams.speech import MeaningQuery, bound_by_words, find_meant
 from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, TextRows, rarest_words
 from momentseek.search.streams.trained import choose_search, moments_of_video
-from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve
+from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve, clip_edges, score_videos
 
 CONTEXT_SECONDS = 6.0
 """How far before and after spoken words a visual span may begin or end to replace their times."""
@@ -375,13 +376,32 @@ class LibraryPart:
         This is done last, and only for shown moments. A moment that would then repeat another one, or contain excluded
         words, keeps the times of its words.
         """
+        spoken = [c for c in chosen if "vision" not in c.ranks and "speech" in c.ranks]
+        pictured = self._near_fair_clips(asked.vision, spoken) if asked.vision is not None and spoken else set()
         out: list[Candidate] = []
         for at, c in enumerate(chosen):
-            wider = self._with_picture_times(asked, c) if "vision" not in c.ranks and "speech" in c.ranks else None
+            wider = self._with_picture_times(asked, c) if c in pictured else None
             others = [o for o in (*out, *chosen[at + 1 :]) if o.video == c.video]
             fits = wider is not None and len(drop_repeats([*others, wider])) > len(others)
             out.append(wider if wider is not None and fits and without_times([wider], unsaid) else c)
         return out
+
+    def _near_fair_clips(self, vision: VisionQuery, spoken: Sequence[Candidate]) -> set[Candidate]:
+        """The spoken moments with a clip near the words that is at least fair; no span of the others is."""
+        if vision.evidence is None:
+            return set(spoken)
+        found, index = set(), self.state.vision
+        for block, scores in score_videos(index, vision, [c.video for c in spoken]):
+            signs = vision.signs(block.rows)
+            places = dict(zip(block.ids, pairwise(block.offsets.tolist()), strict=True))
+            for c in spoken:
+                if (place := places.get(c.video)) is not None:
+                    edges = clip_edges(index, self.state.known_videos[c.video], place[1] - place[0])
+                    first, last = clips_around(edges, c.start, c.end, CONTEXT_SECONDS)
+                    clips = slice(place[0] + first, place[0] + last)
+                    if vision.level(scores[clips], None if signs is None else signs[clips]) != "weak":
+                        found.add(c)
+        return found
 
     def _with_picture_times(self, asked: SearchRequest, said: Candidate) -> Candidate | None:
         """A spoken moment with the times of the visual span that covers it; None if no such span is at least fair."""
@@ -390,8 +410,6 @@ class LibraryPart:
         if asked.vision is None or curve is None:
             return None
         near = curve.around(said.start, said.end, CONTEXT_SECONDS)
-        if asked.vision.evidence is not None and asked.vision.level_on(near, *near.edges[[0, -1]].tolist()) == "weak":
-            return None  # no clip near the words is better, so no span of them is
         spans = localise(near, asked.options.localiser)
         starts, ends = fit_spans(spans.start, spans.end, video.duration)
         for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):
