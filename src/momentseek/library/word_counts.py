@@ -135,12 +135,13 @@ def rank_texts(
     ``videos`` restricts the answer to these ids, None stands for all.
     """
     found = [_texts_with(catalog, index, term) for term in terms]
-    ids = np.unique(np.concatenate([each.id for each in found])) if found else np.zeros(0, np.int64)
+    each = np.sort(np.concatenate([np.zeros(0, np.int64), *(one.id for one in found)]))
+    ids = each[np.diff(each, prepend=-1) > 0]  # faster than np.unique
     score = np.zeros(len(ids))
-    for each, holding in zip(found, everywhere.of(terms), strict=True):
-        damp = K1 * (1 - B + B * each.length / everywhere.mean_length)
-        weighted = everywhere.rarity(holding) * ((each.times * (K1 + 1.0)) / (each.times + damp))
-        score[np.searchsorted(ids, each.id)] += weighted
+    for one, holding in zip(found, everywhere.of(terms), strict=True):
+        damp = K1 * (1 - B + B * one.length / everywhere.mean_length)
+        weighted = everywhere.rarity(holding) * ((one.times * (K1 + 1.0)) / (one.times + damp))
+        score[np.searchsorted(ids, one.id)] += weighted
     best = keep_best(score, limit) if videos is None else np.arange(len(ids))
     ids, score = ids[best], score[best]
     some = "" if videos is None else f"AND {index.video} IN (SELECT value FROM json_each(?))"

@@ -250,6 +250,8 @@ def merge_hits(
     for stream, hits in (("speech", spoken), ("text", written), ("sound", sounds), ("described", described)):
         for rank, hit in enumerate(hits, 1):
             others = by_video.get(hit.video, ())
+            if not others and rank > MAX_WORD_CANDIDATES:
+                continue
             same = (c for c in others if is_same_moment(hit.start, hit.end, c.start, c.end))
             found = next(same, None)
             if found is None:

@@ -152,9 +152,10 @@ class CardIndex:
         wanted = list(dict.fromkeys(ids))
         if new := [id for id in wanted if id not in self._known]:
             for part, cards in self._answers:
-                for at in np.flatnonzero(np.isin(cards.ids, new)).tolist():
-                    id = int(cards.ids[at])
-                    self._known[id] = VideoCard(id, float(cards.durations[at]), cards.hashes[at], part)
+                places = np.flatnonzero(np.isin(cards.ids, new))
+                hashes = [cards.hashes[at] for at in places.tolist()]
+                columns = cards.ids[places].tolist(), cards.durations[places].tolist(), hashes
+                self._known |= {row[0]: VideoCard(*row, part) for row in zip(*columns, strict=True)}
         return {id: self._known[id] for id in wanted if id in self._known}
 
     def by_part(self, ids: Iterable[int]) -> dict[int, list[int]]:
