@@ -90,17 +90,42 @@ class WordCounts:
         return weight if weight > 0 else LEAST_RARITY
 
 
-class RankedTexts(NamedTuple):
-    """The best texts for some words, in columns, best first; ties by video, then by the text's number."""
+class TextRows(NamedTuple):
+    """Texts that hold some words, best first: cues, lines on screen, captions, or names of videos.
 
-    id: NDArray[np.int64]
-    video: NDArray[np.int64]
-    bm25: NDArray[np.float64]
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    at: NDArray[np.float64]
-    """Time in seconds of the frame to show."""
+    All numbers are in one table, to be sent quickly.
+    """
+
+    table: NDArray[np.float64]
+    """(7, n): id of the text, video, BM25, start, end, time of the frame to show, whether it was transcribed."""
+    holds: NDArray[np.bool_]
+    """(n, words): which of the words each text holds, in any spelling."""
     texts: list[str]
+
+    @classmethod
+    def join(cls, parts: Sequence[TextRows], limit: int) -> TextRows:
+        """The ``limit`` texts of all parts that match best, best first; ties by video and id."""
+        if len(parts) == 1:
+            return parts[0]
+        table = np.concatenate([part.table for part in parts], axis=1)
+        order = np.lexsort((table[0], table[1], -table[2]))[:limit]
+        texts = [text for part in parts for text in part.texts]
+        holds = np.concatenate([part.holds for part in parts])
+        return cls(table[:, order], holds[order], [texts[at] for at in order.tolist()])
+
+    @property
+    def videos(self) -> list[int]:
+        """The video of each text."""
+        found: list[int] = self.table[1].astype(np.int64).tolist()
+        return found
+
+    def with_others(self, others: TextRows) -> TextRows:
+        """These texts, then the others that are not among them; which words those hold is not known."""
+        known = set(zip(*self.table[:2].tolist(), strict=True))
+        new = [at for at, one in enumerate(zip(*others.table[:2].tolist(), strict=True)) if one not in known]
+        holds = np.pad(self.holds, ((0, len(new)), (0, 0)))
+        texts = [*self.texts, *(others.texts[at] for at in new)]
+        return TextRows(np.concatenate([self.table, others.table[:, new]], axis=1), holds, texts)
 
 
 def keep_best(values: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
@@ -129,10 +154,12 @@ def rank_texts(
     videos: NDArray[np.int64] | None,
     limit: int,
     everywhere: WordCounts,
-) -> RankedTexts:
+    asked: Sequence[str] = (),
+) -> TextRows:
     """The ``limit`` texts that match any of the words best, by the counts of the whole library.
 
-    ``videos`` restricts the answer to these ids, None stands for all.
+    ``videos`` restricts the answer to these ids, None stands for all. ``asked`` are the words of which the answer says
+    which texts hold them. Whether a text was transcribed is not known here.
     """
     found = [_texts_with(catalog, index, term) for term in terms]
     each = np.sort(np.concatenate([np.zeros(0, np.int64), *(one.id for one in found)]))
@@ -150,21 +177,24 @@ def rank_texts(
               WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY id"""
     rows = catalog.rows(sql, values) if len(ids) else []
     id, video, start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 6
-    there, owner = np.array(id, np.int64), np.array(video, np.int64)
-    bm25 = score[np.searchsorted(ids, there)]
-    order = np.lexsort((there, owner, -bm25))[:limit]
-    times = [np.array(column, np.float64)[order] for column in (start, end, at)]
-    return RankedTexts(there[order], owner[order], bm25[order], *times, [texts[place] for place in order.tolist()])
+    bm25 = score[np.searchsorted(ids, np.array(id, np.int64))]
+    columns = (id, video, bm25, start, end, at, np.zeros(len(rows)))
+    table = np.stack([np.asarray(column, np.float64) for column in columns])
+    order = np.lexsort((table[0], table[1], -table[2]))[:limit]
+    best_texts = [texts[place] for place in order.tolist()]
+    return TextRows(table[:, order], _held(catalog, index, asked, table[0, order], best_texts), best_texts)
 
 
-def held_words(catalog: Catalog, index: WordIndex, terms: Sequence[str], found: RankedTexts) -> NDArray[np.bool_]:
-    """``(texts, words)``: whether a text holds a word in any of its spellings, or the sign that stands for it."""
-    out = np.zeros((len(found.id), len(terms)), bool)
-    for column, term in enumerate(terms if len(found.id) else ()):
+def _held(
+    catalog: Catalog, index: WordIndex, terms: Sequence[str], ids: NDArray[np.float64], texts: Sequence[str]
+) -> NDArray[np.bool_]:
+    """``(texts, words)``: whether a text holds a word, or the sign that stands for it."""
+    out = np.zeros((len(texts), len(terms)), bool)
+    for column, term in enumerate(terms if texts else ()):
         listed = np.append(_texts_with(catalog, index, term).id, -1)
-        out[:, column] = listed[np.searchsorted(listed[:-1], found.id)] == found.id
+        out[:, column] = listed[np.searchsorted(listed[:-1], ids)] == ids
         if (sign := sign_of(term)) is not None:
-            out[:, column] |= [sign in text for text in found.texts]
+            out[:, column] |= [sign in text for text in texts]
     return out
 
 

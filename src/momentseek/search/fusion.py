@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.registry import Registry
+from momentseek.library.video import AnyVideo
 from momentseek.search.confidence import LEVELS, combined_level
 from momentseek.search.hit import Level, StreamHit, StreamRank
 
@@ -41,19 +41,6 @@ MAX_WORD_CANDIDATES = 100
 
 StreamPlaces = dict[str, dict[int, int]]
 """For each stream: rank among all of its hits → rank among the moments of the answer."""
-
-
-class KnownVideo(Protocol):
-    """The properties of a video that ranking needs."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def duration(self) -> float: ...
-
-    @property
-    def hash(self) -> str: ...
 
 
 @dataclass(eq=False)
@@ -186,7 +173,7 @@ def drop_repeats(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def drop_copies(
-    candidates: Iterable[Candidate], videos: Mapping[int, KnownVideo], one_per_video: bool = False
+    candidates: Iterable[Candidate], videos: Mapping[int, AnyVideo], one_per_video: bool = False
 ) -> Iterator[Candidate]:
     """Keep candidates of only one of several files with the same content; with ``one_per_video``, one per video."""
     video_of: dict[str, int] = {}
@@ -225,7 +212,7 @@ def _shared_seconds(start: float, end: float, other_start: float, other_end: flo
 def merge_hits(
     seen: Sequence[StreamHit],
     spoken: Sequence[StreamHit],
-    videos: Mapping[int, KnownVideo],
+    videos: Mapping[int, AnyVideo],
     written: Sequence[StreamHit] = (),
     sounds: Sequence[StreamHit] = (),
     described: Sequence[StreamHit] = (),

@@ -27,10 +27,10 @@ from momentseek.library.word_counts import (
     LINES,
     NAMES,
     SPELLINGS,
+    TextRows,
     WordCounts,
     WordIndex,
     count_words,
-    held_words,
     rank_texts,
 )
 from momentseek.recognition.encoders.protocol import Vectors
@@ -45,7 +45,6 @@ from momentseek.search.requests import (
     FoundMoments,
     PartCounts,
     PartStatistics,
-    PhraseHits,
     Questions,
     SearchRequest,
     Times,
@@ -59,7 +58,7 @@ from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.sounds import AskedSound, find_sounds
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_order, seek_spans
 from momentseek.search.streams.speech import MeaningQuery, bound_by_words, find_meant
-from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, TextRows, rarest_words
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, rarest_words
 from momentseek.search.streams.trained import choose_search, moments_of_video
 from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve, clip_edges, score_videos
 
@@ -88,23 +87,16 @@ class WarmState:
         """The library in its current state, ready to answer requests."""
         return LibraryPart(self.state())
 
+    def begin(self) -> Questions:
+        """Begin a search in the current state of the library; the whole search uses this state."""
+        return OneLibraryQuestions(self.part())
+
     def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
         """Answer one request about the library in its current state."""
         answer, origin = getattr(self.part(), method)(**arguments), self._library.origin
         if origin is not None and isinstance(answer, PartStatistics):
             return replace(answer, outdated=origin.why_outdated())
         return answer
-
-
-class OneLibrary:
-    """A library in one part, as the source of a search."""
-
-    def __init__(self, library: LibraryReader) -> None:
-        self._warm = WarmState(library)
-
-    def begin(self) -> Questions:
-        """Begin a search in the current state of the library; the whole search uses this state."""
-        return OneLibraryQuestions(self._warm.part())
 
 
 class OneLibraryQuestions:
@@ -233,10 +225,9 @@ class LibraryPart:
         adds the cards of all videos that are mentioned.
         """
         state, allowed = self.state, self._searched_ids(asked)
-        phrases = None
-        if asked.query.phrases:
-            said = self._phrase_hits(asked)
-            phrases = PhraseHits(said, bound_by_words(self._catalog, said, asked.query.phrases))
+        said = self._phrase_hits(asked) if asked.query.phrases else []
+        bounded = bound_by_words(self._catalog, said, asked.query.phrases) if said else []
+        phrases = tuple(zip(said, bounded, strict=True))
         searched = None if asked.vision is None or depth else self._spans(asked, asked.vision, videos, page)
         planes: tuple[VideoList, ...] = ()
         if depth and asked.vision is not None and asked.vision.moments is not None and state.vision.moments:
@@ -247,7 +238,7 @@ class LibraryPart:
         found = FoundMoments(searched, planes, phrases, texts, meant, heard, damaged=state.damaged)
         if not cards:
             return found
-        mentioned = {match.hit.video for match in heard} | {hit.video for hit in (phrases.hits if phrases else ())}
+        mentioned = {match.hit.video for match in heard} | {hit.video for hit in said}
         mentioned.update(video for rows in texts.values() for video in rows.videos)
         mentioned.update(id for some in planes for id in some.ids.tolist())
         mentioned.update([] if meant is None else meant.video.tolist())
@@ -271,17 +262,15 @@ class LibraryPart:
         index = WORD_INDICES[kind]
         sought = terms if kind in ("names", "spellings") else rarest_words(terms, everywhere.of(terms))
         with self._catalog.view():  # all in one state
-            found = rank_texts(self._catalog, index, sought, allowed, MAX_TEXTS[kind], everywhere)
-            holds = held_words(self._catalog, index, terms, found)
-        videos = found.video.tolist()
-        transcribed = tracked_videos(self._catalog, SPEECH, set(videos)) if kind == "cues" else frozenset()
-        by_machine = [video in transcribed for video in videos]
-        columns = (found.id, found.video, found.bm25, found.start, found.end, found.at, by_machine)
-        return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), holds, found.texts)
+            found = rank_texts(self._catalog, index, sought, allowed, MAX_TEXTS[kind], everywhere, terms)
+        if kind == "cues":
+            transcribed = tracked_videos(self._catalog, SPEECH, set(found.videos))
+            found.table[-1] = [video in transcribed for video in found.videos]
+        return found
 
     def cards(self, asked: SearchRequest, ids: Iterable[int]) -> VideoCards:
         """The cards of some videos; those that are not here are missing."""
-        found = list(self.state.brief_videos(ids).values())
+        found = list(self.state.video_cards(ids).values())
         times = np.array([video.duration for video in found], np.float64)
         return VideoCards(np.array([video.id for video in found], np.int64), times, [video.hash for video in found])
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import EncoderRow
-from momentseek.library.word_counts import WordCounts
+from momentseek.library.video import VideoCard
+from momentseek.library.word_counts import TextRows, WordCounts
 from momentseek.search.fusion import Candidate
 from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
@@ -24,7 +25,7 @@ from momentseek.search.stream_index import Ids
 from momentseek.search.streams.sounds import SoundMatch
 from momentseek.search.streams.span_search import SearchedVideos, VideoList
 from momentseek.search.streams.speech import MeantCues
-from momentseek.search.streams.timed_text import TextKind, TextRows
+from momentseek.search.streams.timed_text import TextKind
 from momentseek.search.streams.vision import VisionQuery
 
 Times = dict[int, list[tuple[float, float]]]
@@ -96,22 +97,6 @@ class PartStatistics:
     """Why this part may be outdated; empty if it is current."""
 
 
-class PhraseHits(NamedTuple):
-    """Moments in which phrases are said, best first; ``bounded`` has the times of the words if they are known."""
-
-    hits: list[StreamHit]
-    bounded: list[StreamHit]
-
-
-class VideoCard(NamedTuple):
-    """The properties of a video that ranking needs, and the part that has it."""
-
-    id: int
-    duration: float
-    hash: str
-    part: int = 0
-
-
 class VideoCards(NamedTuple):
     """The properties of videos that ranking needs, in columns."""
 
@@ -127,7 +112,8 @@ class FoundMoments:
     searched: SearchedVideos | None = None
     planes: tuple[VideoList, ...] = ()
     """The videos that each plane of a map model lists."""
-    phrases: PhraseHits | None = None
+    phrases: tuple[tuple[StreamHit, StreamHit], ...] = ()
+    """Moments in which phrases are said, best first, and each with the times of the words if they are known."""
     texts: Mapping[TextKind, TextRows] = field(default_factory=dict)
     meant: MeantCues | None = None
     sounds: tuple[SoundMatch, ...] = ()
@@ -155,7 +141,7 @@ class CardIndex:
                 places = np.flatnonzero(np.isin(cards.ids, new))
                 hashes = [cards.hashes[at] for at in places.tolist()]
                 columns = cards.ids[places].tolist(), cards.durations[places].tolist(), hashes
-                self._known |= {row[0]: VideoCard(*row, part) for row in zip(*columns, strict=True)}
+                self._known |= {row[0]: VideoCard(*row, part=part) for row in zip(*columns, strict=True)}
         return {id: self._known[id] for id in wanted if id in self._known}
 
     def by_part(self, ids: Iterable[int]) -> dict[int, list[int]]:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MissingWeightsError
 from momentseek.library.catalog import MAX_SPELLINGS
-from momentseek.library.word_counts import WordCounts
+from momentseek.library.video import VideoCard
+from momentseek.library.word_counts import TextRows, WordCounts
 from momentseek.library.words import content_words
 from momentseek.recognition.encoders.protocol import Understanding
 from momentseek.recognition.exported.reranker import Reranker
@@ -46,7 +47,6 @@ from momentseek.search.requests import (
     Questions,
     SearchRequest,
     Times,
-    VideoCard,
     VideoDetails,
 )
 from momentseek.search.rerank import RerankInput, rank_reranked, rerank_videos
@@ -67,7 +67,6 @@ from momentseek.search.streams.speech import (
 from momentseek.search.streams.timed_text import (
     MAX_TEXTS,
     TextKind,
-    TextRows,
     asked_in_writing,
     judge_texts,
     rarity,
@@ -526,8 +525,7 @@ class SearchSession:
 
     def _join_phrases(self) -> list[StreamHit]:
         """The hits of phrases in all parts, best first; the first ones with the times of their words."""
-        found = [answer.phrases for answer in (self._answers or {}).values() if answer.phrases is not None]
-        pairs = [pair for some in found for pair in zip(some.hits, some.bounded, strict=True)]
+        pairs = [pair for answer in (self._answers or {}).values() for pair in answer.phrases]
         pairs.sort(key=lambda pair: (-pair[0].score, pair[0].video, pair[0].start, pair[0].end))
         return [bounded if at < MAX_BOUNDED_HITS else hit for at, (hit, bounded) in enumerate(pairs)]
 

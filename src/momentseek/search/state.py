@@ -14,7 +14,7 @@ from momentseek.library.database import SPEECH
 from momentseek.library.encoders import LibraryEncoders
 from momentseek.library.reader import LibraryReader, Snapshot
 from momentseek.library.tracks.sounds import sound_labels
-from momentseek.library.video import BriefVideo, Video
+from momentseek.library.video import Video, VideoCard
 from momentseek.library.words import content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Understanding, Vectors
@@ -26,7 +26,7 @@ MAX_REMEMBERED_TRANSCRIPTS = 256
 MAX_KNOWN_VIDEOS = 20_000
 """Largest number of cached catalog entries of videos."""
 
-V = TypeVar("V", BriefVideo, Video)
+V = TypeVar("V", VideoCard, Video)
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
 Evidence = Callable[[Vectors], Vectors]
@@ -117,7 +117,7 @@ class LibraryState:
     vision: StreamIndex
     speech: StreamIndex
     known_videos: dict[int, Video] = field(default_factory=dict)
-    known_briefs: dict[int, BriefVideo] = field(default_factory=dict)
+    known_cards: dict[int, VideoCard] = field(default_factory=dict)
     _spoken: dict[int, tuple[list[Cue], list[range]]] = field(default_factory=dict)
 
     @classmethod
@@ -151,9 +151,9 @@ class LibraryState:
         """Videos by their ids; those that have just been removed are missing."""
         return _look_up(ids, self.known_videos, self.catalog.videos)
 
-    def brief_videos(self, ids: Iterable[int]) -> dict[int, BriefVideo]:
+    def video_cards(self, ids: Iterable[int]) -> dict[int, VideoCard]:
         """The same as far as ranking and localising need them, which takes a fifth of the time."""
-        return _look_up(ids, self.known_briefs, self.catalog.brief_videos)
+        return _look_up(ids, self.known_cards, self.catalog.video_cards)
 
     def find_spoken(self, videos: Sequence[int]) -> list[tuple[list[Cue], list[range]]]:
         """What is said in each of some videos: the cues, in the order of their vectors, and the passages."""

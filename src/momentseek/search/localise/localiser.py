@@ -189,7 +189,7 @@ class Curve:
 
 
 def clips_around(edges: FloatArray, start: float, end: float, context: float) -> tuple[int, int]:
-    """The first clip, and the one after the last, from ``context`` seconds before to as long after a time; at least one.
+    """The first of the clips within ``context`` seconds of a time, and the one after the last; at least one clip.
 
     >>> clips_around(np.array([0.0, 1.5, 3.0, 4.5, 6.0]), 3.2, 3.4, 0.5)
     (1, 3)

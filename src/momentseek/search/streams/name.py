@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from momentseek.library.video import name_text
+from momentseek.library.word_counts import TextRows
 from momentseek.library.words import content_words, words
 from momentseek.search.hit import Level
-from momentseek.search.streams.timed_text import TextRows
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.core.moments.arrays import Positions
+from momentseek.library.word_counts import TextRows
 from momentseek.library.words import WordMatcher, plain_words
 from momentseek.search.hit import Level, StreamHit
 
@@ -42,44 +43,6 @@ TRANSCRIPT_WEIGHT = 0.9
 MAX_CUE_GAP_SECONDS = 2.0
 """Longest pause between two cues of one utterance."""
 MAX_UTTERANCE_SECONDS = 15.0
-
-
-class TextRows(NamedTuple):
-    """Texts that contain words of a query, best first: cues, lines on screen, captions, or names of videos.
-
-    All numbers are in one table, to be sent quickly.
-    """
-
-    table: NDArray[np.float64]
-    """(7, n): id of the text, video, BM25, start, end, time of the frame to show, whether it was transcribed."""
-    holds: NDArray[np.bool_]
-    """(n, words): which of the query's words each text holds."""
-    texts: list[str]
-
-    @classmethod
-    def join(cls, parts: Sequence[TextRows], limit: int) -> TextRows:
-        """The ``limit`` texts of all parts that match best, best first; ties by video and id."""
-        if len(parts) == 1:
-            return parts[0]
-        table = np.concatenate([part.table for part in parts], axis=1)
-        order = np.lexsort((table[0], table[1], -table[2]))[:limit]
-        texts = [text for part in parts for text in part.texts]
-        holds = np.concatenate([part.holds for part in parts])
-        return cls(table[:, order], holds[order], [texts[at] for at in order.tolist()])
-
-    @property
-    def videos(self) -> list[int]:
-        """The video of each text."""
-        found: list[int] = self.table[1].astype(np.int64).tolist()
-        return found
-
-    def with_others(self, others: TextRows) -> TextRows:
-        """These texts, then the others that are not among them; which words those hold is not known."""
-        known = set(zip(*self.table[:2].tolist(), strict=True))
-        new = [at for at, one in enumerate(zip(*others.table[:2].tolist(), strict=True)) if one not in known]
-        holds = np.pad(self.holds, ((0, len(new)), (0, 0)))
-        texts = [*self.texts, *(others.texts[at] for at in new)]
-        return TextRows(np.concatenate([self.table, others.table[:, new]], axis=1), holds, texts)
 
 
 def judge_texts(

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from momentseek.library.video import Video
+from momentseek.library.video import AnyVideo, Video
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries, BoundaryHead
 from momentseek.recognition.exported.moment_map import MomentScores
 from momentseek.recognition.exported.span_head import SpanHead, SpanQuery
 from momentseek.search.confidence import Scale
-from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve, localise
 from momentseek.search.state import LibraryState
@@ -152,7 +151,7 @@ def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> l
 
 def choose_moments(
     bounds: Mapping[int, float],
-    videos: Mapping[int, KnownVideo],
+    videos: Mapping[int, AnyVideo],
     find: Callable[[int], list[StreamHit]],
     depth: int,
 ) -> list[StreamHit]:
@@ -185,6 +184,6 @@ def _best_moments(video: int, curve: Curve, moments: MomentScores, usual: Scale)
     return out
 
 
-def content_key(video: KnownVideo) -> str | int:
+def content_key(video: AnyVideo) -> str | int:
     """A key that only copies of a video share."""
     return video.hash or video.id
