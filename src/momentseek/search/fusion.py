@@ -210,14 +210,9 @@ def _shared_seconds(start: float, end: float, other_start: float, other_end: flo
 
 
 def merge_hits(
-    seen: Sequence[StreamHit],
-    spoken: Sequence[StreamHit],
-    videos: Mapping[int, AnyVideo],
-    written: Sequence[StreamHit] = (),
-    sounds: Sequence[StreamHit] = (),
-    described: Sequence[StreamHit] = (),
+    seen: Sequence[StreamHit], words: Mapping[str, Sequence[StreamHit]], videos: Mapping[int, AnyVideo]
 ) -> list[Candidate]:
-    """Merge the hits of the vision, speech, text, sound and described streams into candidates.
+    """Merge the hits of the vision stream and those found by the streams of words and sounds into candidates.
 
     Hits on the same moment become one candidate. It has the times of the visual hit if that is at least fair, otherwise
     those of the words or the sound, which have exact times.
@@ -234,7 +229,7 @@ def merge_hits(
 
     for rank, hit in enumerate(seen, 1):
         add(hit, MIN_MOMENT_SECONDS).add_stream("vision", rank, hit.score, hit.level)
-    for stream, hits in (("speech", spoken), ("text", written), ("sound", sounds), ("described", described)):
+    for stream, hits in words.items():
         for rank, hit in enumerate(hits, 1):
             others = by_video.get(hit.video, ())
             if not others and rank > MAX_WORD_CANDIDATES:

@@ -53,7 +53,7 @@ from momentseek.search.rerank import RerankInput, rank_reranked, rerank_videos
 from momentseek.search.state import QueryEncoder
 from momentseek.search.stream_index import SampledIndex
 from momentseek.search.streams.moment_map import bound_videos
-from momentseek.search.streams.name import NameHit, judge_names, name_terms
+from momentseek.search.streams.name import judge_names, name_terms
 from momentseek.search.streams.sounds import AskedSound, asked_sounds, best_sounds, sound_words_in
 from momentseek.search.streams.span_search import PagedSearch, SearchedVideos, VideoList, join_lists, sort_hits
 from momentseek.search.streams.speech import (
@@ -122,22 +122,6 @@ class SearchedLibrary:
     vision: SampledIndex
     speech: SampledIndex
     encoder: QueryEncoder
-
-
-@dataclass(frozen=True)
-class WordHits:
-    """The hits of the streams of words and sounds, each best first."""
-
-    spoken: Sequence[StreamHit] = ()
-    written: Sequence[StreamHit] = ()
-    sounds: Sequence[StreamHit] = ()
-    described: Sequence[StreamHit] = ()
-
-    @property
-    def candidates(self) -> list[StreamHit]:
-        """The hits that may enter the ranking without a visual hit."""
-        lists = (self.spoken, self.written, self.sounds, self.described)
-        return [hit for hits in lists for hit in hits[:MAX_WORD_CANDIDATES]]
 
 
 class AskedStreams:
@@ -270,8 +254,8 @@ class SearchSession:
         if "vision" in self.options.streams and query.picture_parts and len(self._library.vision.sample):
             self._with_weights(self._search_words, None)
         found = self._find_words()
-        videos = self._known_videos(hit.video for hit in (*self.seen, *found.candidates))
-        candidates = merge_hits(self.seen, found.spoken, videos, found.written, found.sounds, found.described)
+        firsts = [hit for hits in found.values() for hit in hits[:MAX_WORD_CANDIDATES]]
+        candidates = merge_hits(self.seen, found, self._known_videos(hit.video for hit in (*self.seen, *firsts)))
         if query.phrases:
             candidates = [c for c in candidates if "speech" in c.ranks]
         if self._asks.names:
@@ -288,7 +272,7 @@ class SearchSession:
             return []
         self.search_vision(query_of_vector(index, example.vector))
         videos = self._known_videos(hit.video for hit in self.seen)
-        found = merge_hits(self.seen, [], videos)
+        found = merge_hits(self.seen, {}, videos)
         return drop_repeats(self._fuse([c for c in found if not example.is_shown_by(c, videos[c.video])]))
 
     def _fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -302,7 +286,8 @@ class SearchSession:
 
     def _add_names(self, candidates: list[Candidate]) -> None:
         """Add the name stream: a video whose name matches counts for its best moment."""
-        names = self._find_names()
+        found = self._texts("names")
+        names = [] if found is None else judge_names(found, self.query.name_text)
         if not names:
             return
         videos = self._known_videos(name.video for name in names)
@@ -472,17 +457,17 @@ class SearchSession:
         total = self._everywhere(kind)
         return rarity(total.of(self._asks.words[kind]), total.texts)
 
-    def _find_words(self) -> WordHits:
-        """The hits of the streams of words and sounds."""
+    def _find_words(self) -> dict[str, list[StreamHit]]:
+        """The hits of the streams of words and sounds, each best first."""
         if self._answers is None:
             self._find()
         query, answers = self.query, self._answers or {}
-        return WordHits(
-            self._phrases if query.phrases else self._find_speech(),
-            self._judge("lines", only_here=bool(query.written)),
-            best_sounds([match for answer in answers.values() for match in answer.sounds]),
-            self._judge("captions", only_here=bool(query.described)),
-        )
+        return {
+            "speech": self._phrases if query.phrases else self._find_speech(),
+            "text": self._judge("lines", only_here=bool(query.written)),
+            "sound": best_sounds([match for answer in answers.values() for match in answer.sounds]),
+            "described": self._judge("captions", only_here=bool(query.described)),
+        }
 
     def _judge(self, kind: TextKind, only_here: bool) -> list[StreamHit]:
         """The hits of texts of a kind; lines with misspelt words are among those on screen."""
@@ -528,11 +513,6 @@ class SearchSession:
         pairs = [pair for answer in (self._answers or {}).values() for pair in answer.phrases]
         pairs.sort(key=lambda pair: (-pair[0].score, pair[0].video, pair[0].start, pair[0].end))
         return [bounded if at < MAX_BOUNDED_HITS else hit for at, (hit, bounded) in enumerate(pairs)]
-
-    def _find_names(self) -> list[NameHit]:
-        """The videos whose names contain words of the query, best first."""
-        found = self._texts("names")
-        return [] if found is None else judge_names(found, self.query.name_text)
 
     # showing
 
