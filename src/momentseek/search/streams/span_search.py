@@ -20,7 +20,7 @@ from momentseek.core.moments.arrays import Positions
 from momentseek.search.hit import StreamHit
 from momentseek.search.stream_index import Ids
 
-MORE_VIDEOS = 50
+MORE_VIDEOS = 44
 """Number of videos on which spans are sought at a time; most searches need no more."""
 
 
