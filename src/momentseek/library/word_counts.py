@@ -182,10 +182,10 @@ def rank_texts(
     table = np.stack([np.asarray(column, np.float64) for column in columns])
     order = np.lexsort((table[0], table[1], -table[2]))[:limit]
     best_texts = [texts[place] for place in order.tolist()]
-    return TextRows(table[:, order], _held(catalog, index, asked, table[0, order], best_texts), best_texts)
+    return TextRows(table[:, order], _held_words(catalog, index, asked, table[0, order], best_texts), best_texts)
 
 
-def _held(
+def _held_words(
     catalog: Catalog, index: WordIndex, terms: Sequence[str], ids: NDArray[np.float64], texts: Sequence[str]
 ) -> NDArray[np.bool_]:
     """``(texts, words)``: whether a text holds a word, or the sign that stands for it."""
