@@ -84,6 +84,7 @@ def test_weak_pictures_do_not_move_what_is_said():
     assert (one.start, one.end, one.peak, set(one.ranks)) == (20.5, 24.0, 24.0, {"vision", "speech"})
     (other,) = merge_hits([fair], {"speech": [said]}, {1: video})
     assert (other.start, other.end) == (1.5, 36.0)
+    assert merge_hits([weak], {"speech": [said]}, {}) == [], "the video has just been removed"
 
 
 @given(st.floats(-5, 100), st.floats(-5, 100), st.floats(0, 60))

@@ -228,7 +228,8 @@ def merge_hits(
         return one
 
     for rank, hit in enumerate(seen, 1):
-        add(hit, MIN_MOMENT_SECONDS).add_stream("vision", rank, hit.score, hit.level)
+        if hit.video in videos:  # it may just have been removed
+            add(hit, MIN_MOMENT_SECONDS).add_stream("vision", rank, hit.score, hit.level)
     for stream, hits in words.items():
         for rank, hit in enumerate(hits, 1):
             others = by_video.get(hit.video, ())
