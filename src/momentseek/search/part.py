@@ -20,7 +20,7 @@ from momentseek.library.database import OCR, SPEECH
 from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.spans import search_spans
 from momentseek.library.timed_text import tracked_videos
-from momentseek.library.video import Video
+from momentseek.library.video import AnyVideo
 from momentseek.library.word_counts import (
     CAPTIONS,
     CUES,
@@ -295,19 +295,19 @@ class LibraryPart:
         state = self.state
         found: dict[int, list[StreamHit]] = {}
         if asked.vision is not None and state.vision.moments is not None:
-            for id, video in state.videos(moments).items():
+            for id, video in state.video_cards(moments).items():
                 found[id] = moments_of_video(state, asked.vision, video)
         if asked.vision is not None and spans:
             search = self._vision_search(asked, asked.vision)
             found |= zip(spans, search.spans(state, spans), strict=True)
         return VideoDetails(
-            {id: self._best_span(asked, video) for id, video in state.videos(best).items()},
+            {id: self._best_span(asked, video) for id, video in state.video_cards(best).items()},
             self._unwanted_times(asked.query, set(unwanted)) if unwanted else {},
             found,
             bound_by_words(self._catalog, spoken, asked.query.said) if spoken else [],
         )
 
-    def _best_span(self, asked: SearchRequest, video: Video) -> Candidate:
+    def _best_span(self, asked: SearchRequest, video: AnyVideo) -> Candidate:
         """Return the best span of a video, or the whole video if the query has no visual part, or it has no vectors."""
         curve = self._curve(asked, video)
         if curve is None:
@@ -315,7 +315,7 @@ class LibraryPart:
         spans = localise(curve, asked.options.localiser, limit=1)
         return Candidate(video.id, float(spans.start[0]), float(spans.end[0]), float(spans.peak[0]))
 
-    def _curve(self, asked: SearchRequest, video: Video) -> Curve | None:
+    def _curve(self, asked: SearchRequest, video: AnyVideo) -> Curve | None:
         """The vision stream's curve of a video; None if the query has no visual part, or the video no vectors."""
         return None if asked.vision is None else build_curve(self.state.vision, asked.vision, video)
 

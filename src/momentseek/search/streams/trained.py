@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from momentseek.library.video import AnyVideo, Video
+from momentseek.library.video import AnyVideo
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries, BoundaryHead
 from momentseek.recognition.exported.moment_map import MomentScores
@@ -53,14 +53,14 @@ class HeadSearch(VisionSearch):
 
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The model's score of each video."""
-        found = {id: state.vision.rows(id) for id in state.videos(videos)}
+        found = {id: state.vision.rows(id) for id in state.video_cards(videos)}
         return {id: self._head.match(rows, self.query.vector) for id, rows in found.items() if rows is not None}
 
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
         """The head's spans; their level is judged by the model's score of the whole video."""
         found = []
         for id in videos:
-            curve = build_curve(state.vision, self.query, known) if (known := state.videos([id]).get(id)) else None
+            curve = build_curve(state.vision, self.query, known) if (known := state.video_cards([id]).get(id)) else None
             if curve is None or not isinstance(curve.bounds, Boundaries) or self.query.videos is None:
                 found += super().spans(state, [id])
                 continue
@@ -95,7 +95,7 @@ class CurveSearch(VisionSearch):
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The score of each video's best span."""
         found: dict[int, float] = {}
-        for block in state.vision.read(list(state.videos(videos))):
+        for block in state.vision.read(list(state.video_cards(videos))):
             best = self._curves.best(block.rows, block.offsets)
             state.vision.damaged_videos.update(id for id, z in zip(block.ids, best, strict=True) if np.isnan(z))
             found |= {id: z for id, z in zip(block.ids, best.tolist(), strict=True) if np.isfinite(z)}
@@ -106,7 +106,7 @@ class CurveSearch(VisionSearch):
         return [self._spans_of(state, id) for id in videos]
 
     def _spans_of(self, state: LibraryState, id: int) -> list[StreamHit]:
-        curve = build_curve(state.vision, self.query, known) if (known := state.videos([id]).get(id)) else None
+        curve = build_curve(state.vision, self.query, known) if (known := state.video_cards([id]).get(id)) else None
         if curve is None or self.query.videos is None:
             return []
         spans = localise(curve, self.localiser)
@@ -140,7 +140,7 @@ class HeadBudget:
         self._scores = sorted([*self._scores, *(hit.score for hit in found)], reverse=True)
 
 
-def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> list[StreamHit]:
+def moments_of_video(state: LibraryState, query: VisionQuery, video: AnyVideo) -> list[StreamHit]:
     """The moments of a video that enter the ranking, best first; empty if it has no undamaged vectors."""
     assert query.moments is not None
     curve = build_curve(state.vision, query, video)
