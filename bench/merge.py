@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 import numpy as np
 
+from momentseek.library.word_counts import TextRows
 from momentseek.search.confidence import Scale
 from momentseek.search.hit import StreamHit
-from momentseek.search.requests import CardIndex, FoundMoments, TextRows, VideoCards
+from momentseek.search.requests import CardIndex, FoundMoments, VideoCards
+from momentseek.search.streams.sounds import best_sounds
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, join_lists, seek_spans
 from momentseek.search.streams.speech import MeantCues
-from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, best_sounds
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind
 from momentseek.search.streams.vision import PageBudget
 
 KINDS: tuple[TextKind, ...] = ("cues", "lines", "captions", "names")
@@ -28,14 +31,16 @@ VIDEOS = 100
 def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[int, FoundMoments]]:
     """What scans list in each shard, and what the shards find."""
     rng = np.random.default_rng(0)
-    lists, answers = {}, {}
+    lists: dict[int, tuple[VideoList, ...]] = {}
+    answers: dict[int, FoundMoments] = {}
     for shard in range(shards):
         ids = np.sort(rng.choice(10**6, 400, replace=False)) * shards + shard
         scores = np.sort(rng.random(400))[::-1]
         zeros = np.zeros(400)
         said = ["what is said here"] * 400
         table = np.stack([ids, ids, scores, zeros, zeros + 1, zeros, zeros])
-        texts = {kind: TextRows(table[:, :n].copy(), said[:n]) for kind in KINDS for n in [MAX_TEXTS[kind]]}
+        holds = np.ones((400, 3), bool)
+        texts = {kind: TextRows(table[:, :n].copy(), holds[:n], said[:n]) for kind in KINDS for n in [MAX_TEXTS[kind]]}
         meant = MeantCues(
             ids[:100], zeros[:100].astype(np.int64), scores[:100], zeros[:100], zeros[:100] + 1, scores[:100]
         )
@@ -45,7 +50,7 @@ def make_answers(shards: int) -> tuple[dict[int, tuple[VideoList, ...]], dict[in
     for shard, ids in join_lists(lists, VIDEOS).items():
         hits = [[StreamHit(int(id), 0.0, 3.0, 0.5, "fair", 1.0)] * 2 for id in ids]
         searched = SearchedVideos(ids, np.linspace(1, 0.5, len(ids)), hits)
-        answers[shard] = FoundMoments(searched, (), None, answers[shard].texts, answers[shard].meant, (), cards)
+        answers[shard] = replace(answers[shard], searched=searched)
     return lists, answers
 
 
@@ -58,9 +63,9 @@ def merge(lists: dict[int, tuple[VideoList, ...]], answers: dict[int, FoundMomen
     MeantCues.join([answer.meant for answer in answers.values() if answer.meant is not None])
     best_sounds([match for answer in answers.values() for match in answer.sounds])
     for kind in KINDS:
-        TextRows.join([answer.texts[kind] for answer in answers.values()], MAX_TEXTS[kind]).matches()
+        TextRows.join([answer.texts[kind] for answer in answers.values()], MAX_TEXTS[kind])
     cards = CardIndex()
-    cards.add(answers)
+    cards.add({shard: answer.cards for shard, answer in answers.items()})
     cards.find(scores)
 
 

@@ -122,7 +122,7 @@ def vision_session(
         damaged=False,
         catalog=None,
         videos=lambda ids: {id: videos[id] for id in ids},
-        video_cards=lambda ids: [(id, videos[id].duration, videos[id].hash) for id in sorted(ids)],
+        video_cards=lambda ids: {id: videos[id] for id in ids},
     )
     library = SearchedLibrary({}, SampledIndex.of(index), SampledIndex.of(index), SimpleNamespace())  # type: ignore[arg-type]
     asked = SearchRequest(Query(), SearchOptions(streams=("vision",), **options), 0.0)

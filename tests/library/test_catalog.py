@@ -91,9 +91,13 @@ def test_texts_of_all_kinds_that_overlap_a_time(catalog: Catalog) -> None:
 
 def test_what_ranking_needs_of_videos(catalog: Catalog) -> None:
     ids = put(catalog, video(), video("b.mp4"))
-    assert catalog.video_cards([99, *reversed(ids)]) == [(id, 6.0, "h") for id in ids]
+    assert catalog.video_cards([99, *reversed(ids)]) == [(id, 6.0, "h", video().shots, 0) for id in ids]
     with catalog.changes():
         catalog.run("UPDATE videos SET duration = 'long' WHERE id = ?", (ids[0],))
+    with pytest.raises(MomentseekError, match="verify"):
+        catalog.video_cards(ids)
+    with catalog.changes():
+        catalog.run("UPDATE videos SET duration = 6.0, shots = x'00' WHERE id = ?", (ids[0],))
     with pytest.raises(MomentseekError, match="verify"):
         catalog.video_cards(ids)
 

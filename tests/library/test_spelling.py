@@ -67,9 +67,9 @@ def test_a_word_with_two_spellings_ranks_the_same_in_parts_of_a_library(tmp_path
     found = {}
     for at, part in enumerate(parts):
         some = rank_texts(part, CUES, terms, None, 10, total)
-        found |= {2 * (id - 1) + at: score for id, score in zip(some.id.tolist(), some.bm25.tolist(), strict=True)}
-    assert found == pytest.approx({id - 1: s for id, s in zip(ranked.id.tolist(), ranked.bm25.tolist(), strict=True)})
-    assert np.argmax(ranked.bm25) == 0
+        found |= {2 * (id - 1) + at: score for id, score in some.table[[0, 2]].T.tolist()}
+    assert found == pytest.approx({id - 1: score for id, score in ranked.table[[0, 2]].T.tolist()})
+    assert np.argmax(ranked.table[2]) == 0
 
 
 def test_nothing_else_is_taken_for_another_spelling() -> None:
@@ -90,9 +90,7 @@ def test_texts_are_scored_as_sqlite_does_to_the_last_bit(tmp_path: Path, monkeyp
     for terms in (["dog"], ["cat", "runs"], ["red", "word3", "house", "unicorn"]):
         for _ in range(2):  # the second time from the cache
             ranked = rank_texts(catalog, CUES, terms, None, 1000, count_words(catalog, CUES, terms))
-            assert list(zip(ranked.id.tolist(), ranked.bm25.tolist(), strict=True)) == catalog.rows(
-                sql, (" OR ".join(terms),)
-            )
+            assert [*map(tuple, ranked.table[[0, 2]].T.tolist())] == catalog.rows(sql, (" OR ".join(terms),))
 
 
 def test_cached_words_have_no_more_texts_than_allowed(tmp_path: Path, monkeypatch) -> None:
@@ -111,4 +109,32 @@ def test_a_changed_text_is_counted_at_once(tmp_path: Path) -> None:
         catalog.set_cues(1, [Cue(1, 2, "a dog"), Cue(3, 4, "two dogs")])
     total = count_words(catalog, CUES, ["dog", "cat"])
     assert total.of(["dog", "cat"]) == [2, 0]
-    assert len(rank_texts(catalog, CUES, ["dog"], None, 10, total).id) == 2
+    assert len(rank_texts(catalog, CUES, ["dog"], None, 10, total).texts) == 2
+
+
+def test_which_words_a_text_holds_is_read_from_the_index(tmp_path: Path) -> None:
+    said = ["two dogs at 5%", "a dog and the CAT", "running cats", "nothing"]
+    catalog = fill(tmp_path, {"a.mp4": nothing(24, 0)}, {"a.mp4": [Cue(i, i + 1, text) for i, text in enumerate(said)]})
+    asked = ["2", "dog", "cats", "run", "percent", "unicorn"]
+    ranked = rank_texts(catalog, CUES, ["dog", "cats"], None, 10, count_words(catalog, CUES, asked), asked)
+    found = dict(zip(ranked.texts, ranked.holds.tolist(), strict=True))
+    assert found == {
+        "two dogs at 5%": [True, True, False, False, True, False],
+        "a dog and the CAT": [False, True, True, False, False, False],
+        "running cats": [False, False, True, True, False, False],
+    }
+    for text, holds in found.items():
+        assert WordMatcher([text]).matches(asked).tolist() == [holds]
+    times = ranked.table[3:6, ranked.texts.index("running cats")]
+    assert times.tolist() == [2.0, 3.0, 2.0]
+
+
+def test_equal_texts_are_in_the_order_of_their_videos(tmp_path: Path) -> None:
+    films = {f"{name}.mp4": nothing(24, i) for i, name in enumerate("abc")}
+    catalog = fill(tmp_path, films, {name: [Cue(1, 2, "a dog"), Cue(5, 6, "a dog")] for name in films})
+    with catalog.changes():  # the first video's texts get the highest numbers
+        catalog.set_cues(1, [Cue(1, 2, "a dog"), Cue(5, 6, "a dog")])
+    total = count_words(catalog, CUES, ["dog"])
+    ranked = rank_texts(catalog, CUES, ["dog"], None, 3, total)
+    assert ranked.videos == [1, 1, 2]
+    assert rank_texts(catalog, CUES, ["dog"], np.array([2, 3]), 3, total).videos == [2, 2, 3]

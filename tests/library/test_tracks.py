@@ -27,7 +27,7 @@ from momentseek.library.timed_text import (
 )
 from momentseek.library.tracks import background
 from momentseek.library.tracks.background import PassRequest, TrackPass, run_pass
-from momentseek.library.word_counts import RankedTexts, rank_texts
+from momentseek.library.word_counts import TextRows, rank_texts
 from momentseek.media.subtitles.cues import Cue
 from momentseek.search import part
 from momentseek.search.engine import Engine
@@ -175,7 +175,7 @@ def test_video_replaced_during_processing_is_not_stored(skies: LibraryStore) -> 
 def test_search_survives_a_text_removed_meanwhile(skies: LibraryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run_pass(WeatherPass(PassRequest(skies)))
 
-    def rank_and_remove(*given: Any) -> RankedTexts:
+    def rank_and_remove(*given: Any) -> TextRows:
         ranked = rank_texts(*given)
         with LibraryStore.open(skies.path, create=False) as other:
             if other.videos():

@@ -7,6 +7,7 @@ import pytest
 from small_library import OpenLibrary, WordVectors, fill, film, nothing
 
 from momentseek.core.errors import MomentseekError
+from momentseek.library.catalog import Catalog
 from momentseek.library.reader import take_snapshot
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Understanding
@@ -15,6 +16,7 @@ from momentseek.search.fusion import FUSIONS
 from momentseek.search.hit import MAX_HIDDEN
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Part, Query
+from momentseek.search.streams import span_search
 from momentseek.search.streams.vision import build_vision_query
 
 BACKGROUND = {f"other{i}.mp4": nothing(24, seed=i) for i in range(12)}
@@ -283,6 +285,20 @@ def test_removed_videos_are_not_found(tmp_path):
     hits = ask(on, "dog beach", all=True, k=100)
     assert hits
     assert "shore.mp4" not in {h.name for h in hits}
+
+
+def test_only_videos_that_are_shown_are_read_whole_and_batches_change_nothing(tmp_path, monkeypatch):
+    films = BACKGROUND | {f"dog{i}.mp4": planted("dog", 10 * i) for i in range(60)}
+    catalog = fill(tmp_path, films, {"dog3.mp4": [Cue(1.0, 2.0, "a dog")], "other1.mp4": [Cue(3.0, 9.0, "the dog")]})
+    read: list[int] = []
+    videos = Catalog.videos
+    monkeypatch.setattr(Catalog, "videos", lambda self, ids: read.extend(ids) or videos(self, ids))
+    hits = list(ask(Engine(OpenLibrary(tmp_path, catalog, WordVectors())), "dog", k=5))
+    assert len(hits) == 5
+    assert sorted(read) == sorted({hit.video_id for hit in hits})
+    for at_a_time in (1, 7, 1000):
+        monkeypatch.setattr(span_search, "MORE_VIDEOS", at_a_time)
+        assert list(ask(Engine(OpenLibrary(tmp_path, catalog, WordVectors())), "dog", k=5)) == hits
 
 
 def test_words_in_a_video_beyond_the_best_get_the_bounds_that_its_picture_gives(tmp_path):

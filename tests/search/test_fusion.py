@@ -80,10 +80,11 @@ def test_weak_pictures_do_not_move_what_is_said():
     video = Video(1, Path("v"), "v", 1, 0, "", 60.0, 1, 1, Fraction(25), "", 40, 0, (), 0.0)
     said = StreamHit(1, 20.5, 24.0, 3.0, "strong")
     weak, fair = (StreamHit(1, 1.5, 36.0, 0.1, level, 30.0) for level in ("weak", "fair"))
-    (one,) = merge_hits([weak], [said], {1: video})
+    (one,) = merge_hits([weak], {"speech": [said]}, {1: video})
     assert (one.start, one.end, one.peak, set(one.ranks)) == (20.5, 24.0, 24.0, {"vision", "speech"})
-    (other,) = merge_hits([fair], [said], {1: video})
+    (other,) = merge_hits([fair], {"speech": [said]}, {1: video})
     assert (other.start, other.end) == (1.5, 36.0)
+    assert merge_hits([weak], {"speech": [said]}, {}) == [], "the video has just been removed"
 
 
 @given(st.floats(-5, 100), st.floats(-5, 100), st.floats(0, 60))

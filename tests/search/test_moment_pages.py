@@ -12,6 +12,7 @@ from small_library import DIM, SECONDS, fill, nothing
 
 from momentseek.library.reader import take_snapshot
 from momentseek.library.segments import build_segment
+from momentseek.library.video import VideoCard
 from momentseek.recognition.encoders.protocol import Understanding, Vectors
 from momentseek.recognition.exported.moment_map import MomentMap
 from momentseek.search.hit import Hit
@@ -66,7 +67,9 @@ class MomentLibrary:
             StreamIndex((), none, SECONDS),
         )
         for video in self.catalog.videos(list(counts)):
-            self.state.known_videos[video.id] = replace(video, duration=seconds.get(video.id, video.duration))
+            length = seconds.get(video.id, video.duration)
+            self.state.known_videos[video.id] = replace(video, duration=length)
+            self.state.known_cards[video.id] = VideoCard(video.id, length, video.hash)
 
     def search(self, **options: object) -> list[Hit]:
         given = {"localiser": "map", "streams": ("vision",), **options}

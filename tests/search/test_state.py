@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from momentseek.library.video import VideoCard
 from momentseek.search import state
 from momentseek.search.state import LibraryState
 
@@ -21,9 +22,9 @@ class Noting:
         self.asked.append(list(ids))
         return [SimpleNamespace(id=id, duration=float(id), hash=f"h{id}") for id in ids if id < 100]
 
-    def video_cards(self, ids: set[int]) -> list[tuple[int, float, str]]:
-        self.asked.append(sorted(ids))
-        return [(id, float(id), f"h{id}") for id in sorted(ids) if id < 100]
+    def video_cards(self, ids: list[int]) -> list[VideoCard]:
+        self.asked.append(list(ids))
+        return [VideoCard(id, float(id), f"h{id}") for id in sorted(ids) if id < 100]
 
 
 def test_videos_are_remembered_and_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,9 +39,9 @@ def test_videos_are_remembered_and_forgotten_when_there_are_many(monkeypatch: py
     assert len(known.known_videos) <= 3
 
 
-def test_cards_come_from_what_is_known_and_from_the_catalog() -> None:
+def test_cards_are_read_once() -> None:
     catalog = Noting()
     known = LibraryState(catalog, *[SimpleNamespace()] * 3)  # type: ignore[arg-type]
-    known.videos([7])
-    assert known.video_cards([9, 7, 300]) == [(7, 7.0, "h7"), (9, 9.0, "h9")]
+    known.video_cards([7])
+    assert known.video_cards([9, 7, 300]) == {9: (9, 9.0, "h9", (), 0), 7: (7, 7.0, "h7", (), 0)}
     assert catalog.asked == [[7], [9, 300]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import struct
 import zlib
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import LibraryError
 from momentseek.library.database import DATABASE_ERRORS, SPEECH, SUMMED, Database, TrackKind, damaged_row, unusable
-from momentseek.library.video import Failure, Video, VideoPlace, matcher, name_text
+from momentseek.library.video import Failure, Video, VideoCard, VideoPlace, matcher, name_text
 from momentseek.library.words import is_one_letter_off, match_any, plain_words
 from momentseek.media.subtitles.cues import Cue
 
@@ -114,14 +115,15 @@ class Catalog(Database):
             rows = [row for path in sorted(paths) for row in self.rows(f"{sql} WHERE path = ?", (os.fsencode(path),))]
         return [VideoPlace(id, os.fsdecode(path), name) for id, path, name in rows]
 
-    def video_cards(self, ids: Iterable[int]) -> list[tuple[int, float, str]]:
-        """Id, duration and hash of the given videos that are in the library, by id."""
-        sql = "SELECT id, duration, hash FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        rows = self.rows(sql, (json.dumps([int(i) for i in ids]),))
-        for id, duration, hash in rows:
-            if type(duration) is not float or type(hash) is not str:
+    def video_cards(self, ids: Iterable[int]) -> list[VideoCard]:
+        """The given videos that are in the library, by id, as far as ranking needs them."""
+        sql = "SELECT id, duration, hash, shots FROM videos WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        found = []
+        for id, duration, hash, shots in self.rows(sql, (json.dumps([int(i) for i in ids]),)):
+            if not (type(duration) is float and type(hash) is str and type(shots) is bytes and len(shots) % 8 == 0):
                 raise damaged_row(self.path, "videos", f"number {id}")
-        return rows
+            found.append(VideoCard(id, duration, hash, struct.unpack(f"<{len(shots) // 8}d", shots)))
+        return found
 
     def ids(
         self, *, names: Sequence[str] = (), after: float | None = None, before: float | None = None

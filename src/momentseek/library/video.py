@@ -69,6 +69,20 @@ class Video:
         return PinnedFile(self.path, self.size, self.mtime_ns)
 
 
+class VideoCard(NamedTuple):
+    """The properties of a video that ranking and localising need."""
+
+    id: int
+    duration: float
+    hash: str
+    shots: tuple[float, ...] = ()
+    part: int = 0
+    """The part of the library that has it."""
+
+
+AnyVideo = Video | VideoCard
+
+
 @dataclass(frozen=True)
 class Failure:
     """A file that could not be added, and why."""

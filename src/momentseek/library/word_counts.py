@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import Catalog
-from momentseek.library.spelling import spellings
+from momentseek.library.spelling import sign_of, spellings
 from momentseek.library.words import index_tokens, match_form
 
 K1, B = 1.2, 0.75
@@ -90,18 +90,42 @@ class WordCounts:
         return weight if weight > 0 else LEAST_RARITY
 
 
-class RankedTexts(NamedTuple):
-    """The best texts for some words, in columns, best first."""
+class TextRows(NamedTuple):
+    """Texts that hold some words, best first: cues, lines on screen, captions, or names of videos.
 
-    id: NDArray[np.int64]
-    video: NDArray[np.int64]
-    bm25: NDArray[np.float64]
+    All numbers are in one table, to be sent quickly.
+    """
 
-    def first(self, limit: int) -> RankedTexts:
-        """The best ``limit`` of them; ties by video, then by the text's number."""
-        some = keep_best(self.bm25, limit)
-        chosen = some[np.lexsort((self.id[some], self.video[some], -self.bm25[some]))[:limit]]
-        return RankedTexts(self.id[chosen], self.video[chosen], self.bm25[chosen])
+    table: NDArray[np.float64]
+    """(7, n): id of the text, video, BM25, start, end, time of the frame to show, whether it was transcribed."""
+    holds: NDArray[np.bool_]
+    """(n, words): which of the words each text holds, in any spelling."""
+    texts: list[str]
+
+    @classmethod
+    def join(cls, parts: Sequence[TextRows], limit: int) -> TextRows:
+        """The ``limit`` texts of all parts that match best, best first; ties by video and id."""
+        if len(parts) == 1:
+            return parts[0]
+        table = np.concatenate([part.table for part in parts], axis=1)
+        order = np.lexsort((table[0], table[1], -table[2]))[:limit]
+        texts = [text for part in parts for text in part.texts]
+        holds = np.concatenate([part.holds for part in parts])
+        return cls(table[:, order], holds[order], [texts[at] for at in order.tolist()])
+
+    @property
+    def videos(self) -> list[int]:
+        """The video of each text."""
+        found: list[int] = self.table[1].astype(np.int64).tolist()
+        return found
+
+    def with_others(self, others: TextRows) -> TextRows:
+        """These texts, then the others that are not among them; which words those hold is not known."""
+        known = set(zip(*self.table[:2].tolist(), strict=True))
+        new = [at for at, one in enumerate(zip(*others.table[:2].tolist(), strict=True)) if one not in known]
+        holds = np.pad(self.holds, ((0, len(new)), (0, 0)))
+        texts = [*self.texts, *(others.texts[at] for at in new)]
+        return TextRows(np.concatenate([self.table, others.table[:, new]], axis=1), holds, texts)
 
 
 def keep_best(values: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
@@ -130,34 +154,48 @@ def rank_texts(
     videos: NDArray[np.int64] | None,
     limit: int,
     everywhere: WordCounts,
-) -> RankedTexts:
+    asked: Sequence[str] = (),
+) -> TextRows:
     """The ``limit`` texts that match any of the words best, by the counts of the whole library.
 
-    ``videos`` restricts the answer to these ids, None stands for all.
+    ``videos`` restricts the answer to these ids, None stands for all. ``asked`` are the words of which the answer says
+    which texts hold them. Whether a text was transcribed is not known here.
     """
     found = [_texts_with(catalog, index, term) for term in terms]
-    ids = np.unique(np.concatenate([each.id for each in found])) if found else np.zeros(0, np.int64)
+    each = np.sort(np.concatenate([np.zeros(0, np.int64), *(one.id for one in found)]))
+    ids = each[np.diff(each, prepend=-1) > 0]  # faster than np.unique
     score = np.zeros(len(ids))
-    for each, holding in zip(found, everywhere.of(terms), strict=True):
-        damp = K1 * (1 - B + B * each.length / everywhere.mean_length)
-        weighted = everywhere.rarity(holding) * ((each.times * (K1 + 1.0)) / (each.times + damp))
-        score[np.searchsorted(ids, each.id)] += weighted
+    for one, holding in zip(found, everywhere.of(terms), strict=True):
+        damp = K1 * (1 - B + B * one.length / everywhere.mean_length)
+        weighted = everywhere.rarity(holding) * ((one.times * (K1 + 1.0)) / (one.times + damp))
+        score[np.searchsorted(ids, one.id)] += weighted
     best = keep_best(score, limit) if videos is None else np.arange(len(ids))
     ids, score = ids[best], score[best]
     some = "" if videos is None else f"AND {index.video} IN (SELECT value FROM json_each(?))"
     values = [json.dumps(each.tolist()) for each in (ids, videos) if each is not None]
-    sql = f"SELECT id, {index.video} FROM {index.texts} WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY id"
-    there, video = np.array(catalog.rows(sql, values) if len(ids) else [], np.int64).reshape(-1, 2).T
-    return RankedTexts(there, video, score[np.searchsorted(ids, there)]).first(limit)
+    sql = f"""SELECT id, {index.video}, {index.columns} FROM {index.texts}
+              WHERE id IN (SELECT value FROM json_each(?)) {some} ORDER BY id"""
+    rows = catalog.rows(sql, values) if len(ids) else []
+    id, video, start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 6
+    bm25 = score[np.searchsorted(ids, np.array(id, np.int64))]
+    columns = (id, video, bm25, start, end, at, np.zeros(len(rows)))
+    table = np.stack([np.asarray(column, np.float64) for column in columns])
+    order = np.lexsort((table[0], table[1], -table[2]))[:limit]
+    best_texts = [texts[place] for place in order.tolist()]
+    return TextRows(table[:, order], _held_words(catalog, index, asked, table[0, order], best_texts), best_texts)
 
 
-def read_texts(catalog: Catalog, index: WordIndex, ids: NDArray[np.int64]) -> list[tuple[float, float, str, float]]:
-    """Start, end, text and the time of the frame to show of some texts, in the order of ``ids``."""
-    if not len(ids):
-        return []
-    sql = f"SELECT id, {index.columns} FROM {index.texts} WHERE id IN (SELECT value FROM json_each(?))"
-    found = {row[0]: row[1:] for row in catalog.rows(sql, (json.dumps(ids.tolist()),))}
-    return [found[id] for id in ids.tolist()]
+def _held_words(
+    catalog: Catalog, index: WordIndex, terms: Sequence[str], ids: NDArray[np.float64], texts: Sequence[str]
+) -> NDArray[np.bool_]:
+    """``(texts, words)``: whether a text holds a word, or the sign that stands for it."""
+    out = np.zeros((len(texts), len(terms)), bool)
+    for column, term in enumerate(terms if texts else ()):
+        listed = np.append(_texts_with(catalog, index, term).id, -1)
+        out[:, column] = listed[np.searchsorted(listed[:-1], ids)] == ids
+        if (sign := sign_of(term)) is not None:
+            out[:, column] |= [sign in text for text in texts]
+    return out
 
 
 class _Frequencies(NamedTuple):
@@ -184,8 +222,11 @@ def _texts_with_form(catalog: Catalog, index: WordIndex, form: str) -> _Frequenc
     found = known.get(form)
     if found is None:
         found = _read_form(catalog, index, form)
-        if sum(1 + len(one.id) for one in [*known.values()]) + len(found.id) > MAX_CACHED_TEXTS:
+        size = catalog.read_cache(f"{index.table} size")
+        size["texts"] = size.get("texts", 0) + 1 + len(found.id)
+        if size["texts"] > MAX_CACHED_TEXTS:
             known.clear()  # other threads may be adding to it
+            size["texts"] = 1 + len(found.id)
         known[form] = found
     return found
 

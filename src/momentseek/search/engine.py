@@ -15,7 +15,7 @@ from momentseek.search.example import SearchExample, check_filters
 from momentseek.search.hit import Results
 from momentseek.search.localise.localiser import DEFAULT_LOCALISER, LEARNED_LOCALISER, LOCALISERS, MAP_LOCALISER
 from momentseek.search.options import SearchOptions
-from momentseek.search.part import OneLibrary
+from momentseek.search.part import WarmState
 from momentseek.search.query import Query
 from momentseek.search.requests import (
     PartStatistics,
@@ -41,7 +41,7 @@ class Engine:
         self, library: LibraryReader, source: SearchSource | None = None, encoder: QueryEncoder | None = None
     ) -> None:
         self._library = library
-        self.source: SearchSource = OneLibrary(library) if source is None else source
+        self.source: SearchSource = WarmState(library) if source is None else source
         self._encoder = encoder or QueryEncoder(library.encoders)
         self._searched: SearchedLibrary | None = None
         self._unsampled: dict[int, str] = {}

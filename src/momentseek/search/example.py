@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from momentseek.core.errors import MomentseekError
-from momentseek.library.video import Video
+from momentseek.library.video import AnyVideo, Video
 from momentseek.recognition.encoders.protocol import ImageTextEncoder, Pixels, Vectors
-from momentseek.search.fusion import Candidate, KnownVideo
+from momentseek.search.fusion import Candidate
 from momentseek.search.query import Query
 from momentseek.search.stream_index import StreamIndex
 
@@ -23,7 +23,7 @@ class SearchExample:
     start: float = 0.0
     end: float = 0.0
 
-    def is_shown_by(self, candidate: Candidate, video: KnownVideo) -> bool:
+    def is_shown_by(self, candidate: Candidate, video: AnyVideo) -> bool:
         """Whether a candidate overlaps the example itself, possibly in a copy of the file."""
         if self.video is None or (video.hash or video.id) != (self.video.hash or self.video.id):
             return False

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from momentseek.core.moments.arrays import FloatArray
 from momentseek.core.registry import Registry
+from momentseek.library.video import AnyVideo
 from momentseek.search.confidence import LEVELS, combined_level
 from momentseek.search.hit import Level, StreamHit, StreamRank
 
@@ -41,19 +41,6 @@ MAX_WORD_CANDIDATES = 100
 
 StreamPlaces = dict[str, dict[int, int]]
 """For each stream: rank among all of its hits → rank among the moments of the answer."""
-
-
-class KnownVideo(Protocol):
-    """The properties of a video that ranking needs."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def duration(self) -> float: ...
-
-    @property
-    def hash(self) -> str: ...
 
 
 @dataclass(eq=False)
@@ -186,7 +173,7 @@ def drop_repeats(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def drop_copies(
-    candidates: Iterable[Candidate], videos: Mapping[int, KnownVideo], one_per_video: bool = False
+    candidates: Iterable[Candidate], videos: Mapping[int, AnyVideo], one_per_video: bool = False
 ) -> Iterator[Candidate]:
     """Keep candidates of only one of several files with the same content; with ``one_per_video``, one per video."""
     video_of: dict[str, int] = {}
@@ -223,14 +210,9 @@ def _shared_seconds(start: float, end: float, other_start: float, other_end: flo
 
 
 def merge_hits(
-    seen: Sequence[StreamHit],
-    spoken: Sequence[StreamHit],
-    videos: Mapping[int, KnownVideo],
-    written: Sequence[StreamHit] = (),
-    sounds: Sequence[StreamHit] = (),
-    described: Sequence[StreamHit] = (),
+    seen: Sequence[StreamHit], words: Mapping[str, Sequence[StreamHit]], videos: Mapping[int, AnyVideo]
 ) -> list[Candidate]:
-    """Merge the hits of the vision, speech, text, sound and described streams into candidates.
+    """Merge the hits of the vision stream and those found by the streams of words and sounds into candidates.
 
     Hits on the same moment become one candidate. It has the times of the visual hit if that is at least fair, otherwise
     those of the words or the sound, which have exact times.
@@ -246,10 +228,13 @@ def merge_hits(
         return one
 
     for rank, hit in enumerate(seen, 1):
-        add(hit, MIN_MOMENT_SECONDS).add_stream("vision", rank, hit.score, hit.level)
-    for stream, hits in (("speech", spoken), ("text", written), ("sound", sounds), ("described", described)):
+        if hit.video in videos:  # it may just have been removed
+            add(hit, MIN_MOMENT_SECONDS).add_stream("vision", rank, hit.score, hit.level)
+    for stream, hits in words.items():
         for rank, hit in enumerate(hits, 1):
             others = by_video.get(hit.video, ())
+            if not others and rank > MAX_WORD_CANDIDATES:
+                continue
             same = (c for c in others if is_same_moment(hit.start, hit.end, c.start, c.end))
             found = next(same, None)
             if found is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,18 @@ from momentseek.library.database import OCR, SPEECH
 from momentseek.library.reader import LibraryReader
 from momentseek.library.scan.spans import search_spans
 from momentseek.library.timed_text import tracked_videos
-from momentseek.library.video import Video
+from momentseek.library.video import AnyVideo
 from momentseek.library.word_counts import (
     CAPTIONS,
     CUES,
     LINES,
     NAMES,
     SPELLINGS,
+    TextRows,
     WordCounts,
     WordIndex,
     count_words,
     rank_texts,
-    read_texts,
 )
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.span_head import SpanHead
@@ -38,16 +39,14 @@ from momentseek.search import rerank
 from momentseek.search.example import SearchExample, example_of_moment
 from momentseek.search.fusion import Candidate, StreamPlaces, drop_repeats, fit_span, fit_spans, without_times
 from momentseek.search.hit import Hit, Results, StreamHit
-from momentseek.search.localise.localiser import LEARNED_LOCALISER, Curve, localise
+from momentseek.search.localise.localiser import LEARNED_LOCALISER, Curve, clips_around, localise
 from momentseek.search.query import Query, time_period
 from momentseek.search.requests import (
     FoundMoments,
     PartCounts,
     PartStatistics,
-    PhraseHits,
     Questions,
     SearchRequest,
-    TextRows,
     Times,
     VideoCards,
     VideoDetails,
@@ -59,9 +58,9 @@ from momentseek.search.streams.phrases import find_phrases, phrase_times
 from momentseek.search.streams.sounds import AskedSound, find_sounds
 from momentseek.search.streams.span_search import SearchedVideos, VideoList, in_order, seek_spans
 from momentseek.search.streams.speech import MeaningQuery, bound_by_words, find_meant
-from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind
+from momentseek.search.streams.timed_text import MAX_TEXTS, TextKind, rarest_words
 from momentseek.search.streams.trained import choose_search, moments_of_video
-from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve
+from momentseek.search.streams.vision import VisionQuery, VisionSearch, build_curve, clip_edges, score_videos
 
 CONTEXT_SECONDS = 6.0
 """How far before and after spoken words a visual span may begin or end to replace their times."""
@@ -88,23 +87,16 @@ class WarmState:
         """The library in its current state, ready to answer requests."""
         return LibraryPart(self.state())
 
+    def begin(self) -> Questions:
+        """Begin a search in the current state of the library; the whole search uses this state."""
+        return OneLibraryQuestions(self.part())
+
     def ask(self, method: str, arguments: Mapping[str, Any]) -> Any:
         """Answer one request about the library in its current state."""
         answer, origin = getattr(self.part(), method)(**arguments), self._library.origin
         if origin is not None and isinstance(answer, PartStatistics):
             return replace(answer, outdated=origin.why_outdated())
         return answer
-
-
-class OneLibrary:
-    """A library in one part, as the source of a search."""
-
-    def __init__(self, library: LibraryReader) -> None:
-        self._warm = WarmState(library)
-
-    def begin(self) -> Questions:
-        """Begin a search in the current state of the library; the whole search uses this state."""
-        return OneLibraryQuestions(self._warm.part())
 
 
 class OneLibraryQuestions:
@@ -223,18 +215,19 @@ class LibraryPart:
         meaning: MeaningQuery | None = None,
         words: Mapping[TextKind, tuple[Sequence[str], WordCounts]] | None = None,
         sounds: Mapping[str, AskedSound] | None = None,
+        cards: bool = False,
     ) -> FoundMoments:
         """Find moments in this part: at least those that it contributes to the answer of the whole library.
 
         ``videos`` are the videos of this part that are among the best of the whole library; spans are sought on them
         until there is a ``page`` of spans. ``depth`` is the number of videos that each plane of a map model lists.
-        ``words`` maps each kind of text to the words to look for in it, with their counts over all parts.
+        ``words`` maps each kind of text to the words to look for in it, with their counts over all parts. ``cards``
+        adds the cards of all videos that are mentioned.
         """
         state, allowed = self.state, self._searched_ids(asked)
-        phrases = None
-        if asked.query.phrases:
-            said = self._phrase_hits(asked)
-            phrases = PhraseHits(said, bound_by_words(self._catalog, said, asked.query.phrases))
+        said = self._phrase_hits(asked) if asked.query.phrases else []
+        bounded = bound_by_words(self._catalog, said, asked.query.phrases) if said else []
+        phrases = tuple(zip(said, bounded, strict=True))
         searched = None if asked.vision is None or depth else self._spans(asked, asked.vision, videos, page)
         planes: tuple[VideoList, ...] = ()
         if depth and asked.vision is not None and asked.vision.moments is not None and state.vision.moments:
@@ -242,13 +235,15 @@ class LibraryPart:
         texts = {kind: self._texts(kind, *some, allowed) for kind, some in (words or {}).items()}
         meant = None if meaning is None else find_meant(state, meaning, allowed)
         heard = tuple(find_sounds(self._catalog, sounds, allowed)) if sounds else ()
-        mentioned = {match.hit.video for match in heard} | {hit.video for hit in (phrases.hits if phrases else ())}
+        found = FoundMoments(searched, planes, phrases, texts, meant, heard, damaged=state.damaged)
+        if not cards:
+            return found
+        mentioned = {match.hit.video for match in heard} | {hit.video for hit in said}
         mentioned.update(video for rows in texts.values() for video in rows.videos)
         mentioned.update(id for some in planes for id in some.ids.tolist())
         mentioned.update([] if meant is None else meant.video.tolist())
         mentioned.update([] if searched is None else searched.videos.tolist())
-        cards = self._cards(mentioned)
-        return FoundMoments(searched, planes, phrases, texts, meant, heard, cards, state.damaged)
+        return replace(found, cards=self.cards(asked, mentioned))
 
     def _vision_search(self, asked: SearchRequest, vision: VisionQuery) -> VisionSearch:
         """The search of the vision stream; the one before if the query is the same, with its cached curves."""
@@ -265,19 +260,19 @@ class LibraryPart:
 
     def _texts(self, kind: TextKind, terms: Sequence[str], everywhere: WordCounts, allowed: Ids | None) -> TextRows:
         index = WORD_INDICES[kind]
-        with self._catalog.view():  # a writer may remove a text between ranking and reading
-            ranked = rank_texts(self._catalog, index, terms, allowed, MAX_TEXTS[kind], everywhere)
-            rows = read_texts(self._catalog, index, ranked.id)
-        start, end, texts, at = zip(*rows, strict=True) if rows else ((),) * 4
-        videos = ranked.video.tolist()
-        transcribed = tracked_videos(self._catalog, SPEECH, set(videos)) if kind == "cues" else frozenset()
-        by_machine = [video in transcribed for video in videos]
-        columns = (*ranked, start, end, at, by_machine)
-        return TextRows(np.stack([np.asarray(one, np.float64) for one in columns]), list(texts))
+        sought = terms if kind in ("names", "spellings") else rarest_words(terms, everywhere.of(terms))
+        with self._catalog.view():  # all in one state
+            found = rank_texts(self._catalog, index, sought, allowed, MAX_TEXTS[kind], everywhere, terms)
+        if kind == "cues":
+            transcribed = tracked_videos(self._catalog, SPEECH, set(found.videos))
+            found.table[-1] = [video in transcribed for video in found.videos]
+        return found
 
-    def _cards(self, ids: Iterable[int]) -> VideoCards:
-        id, duration, hash = zip(*found, strict=True) if (found := self.state.video_cards(ids)) else ((), (), ())
-        return VideoCards(np.array(id, np.int64), np.array(duration, np.float64), list(hash))
+    def cards(self, asked: SearchRequest, ids: Iterable[int]) -> VideoCards:
+        """The cards of some videos; those that are not here are missing."""
+        found = list(self.state.video_cards(ids).values())
+        times = np.array([video.duration for video in found], np.float64)
+        return VideoCards(np.array([video.id for video in found], np.int64), times, [video.hash for video in found])
 
     # single videos
 
@@ -300,19 +295,19 @@ class LibraryPart:
         state = self.state
         found: dict[int, list[StreamHit]] = {}
         if asked.vision is not None and state.vision.moments is not None:
-            for id, video in state.videos(moments).items():
+            for id, video in state.video_cards(moments).items():
                 found[id] = moments_of_video(state, asked.vision, video)
         if asked.vision is not None and spans:
             search = self._vision_search(asked, asked.vision)
             found |= zip(spans, search.spans(state, spans), strict=True)
         return VideoDetails(
-            {id: self._best_span(asked, video) for id, video in state.videos(best).items()},
+            {id: self._best_span(asked, video) for id, video in state.video_cards(best).items()},
             self._unwanted_times(asked.query, set(unwanted)) if unwanted else {},
             found,
             bound_by_words(self._catalog, spoken, asked.query.said) if spoken else [],
         )
 
-    def _best_span(self, asked: SearchRequest, video: Video) -> Candidate:
+    def _best_span(self, asked: SearchRequest, video: AnyVideo) -> Candidate:
         """Return the best span of a video, or the whole video if the query has no visual part, or it has no vectors."""
         curve = self._curve(asked, video)
         if curve is None:
@@ -320,7 +315,7 @@ class LibraryPart:
         spans = localise(curve, asked.options.localiser, limit=1)
         return Candidate(video.id, float(spans.start[0]), float(spans.end[0]), float(spans.peak[0]))
 
-    def _curve(self, asked: SearchRequest, video: Video) -> Curve | None:
+    def _curve(self, asked: SearchRequest, video: AnyVideo) -> Curve | None:
         """The vision stream's curve of a video; None if the query has no visual part, or the video no vectors."""
         return None if asked.vision is None else build_curve(self.state.vision, asked.vision, video)
 
@@ -370,13 +365,32 @@ class LibraryPart:
         This is done last, and only for shown moments. A moment that would then repeat another one, or contain excluded
         words, keeps the times of its words.
         """
+        spoken = [c for c in chosen if "vision" not in c.ranks and "speech" in c.ranks]
+        pictured = self._near_fair_clips(asked.vision, spoken) if asked.vision is not None and spoken else set()
         out: list[Candidate] = []
         for at, c in enumerate(chosen):
-            wider = self._with_picture_times(asked, c) if "vision" not in c.ranks and "speech" in c.ranks else None
+            wider = self._with_picture_times(asked, c) if c in pictured else None
             others = [o for o in (*out, *chosen[at + 1 :]) if o.video == c.video]
             fits = wider is not None and len(drop_repeats([*others, wider])) > len(others)
             out.append(wider if wider is not None and fits and without_times([wider], unsaid) else c)
         return out
+
+    def _near_fair_clips(self, vision: VisionQuery, spoken: Sequence[Candidate]) -> set[Candidate]:
+        """The spoken moments with a clip near the words that is at least fair; no span of the others is."""
+        if vision.evidence is None:
+            return set(spoken)
+        found, index = set(), self.state.vision
+        for block, scores in score_videos(index, vision, [c.video for c in spoken]):
+            signs = vision.signs(block.rows)
+            places = dict(zip(block.ids, pairwise(block.offsets.tolist()), strict=True))
+            for c in spoken:
+                if (place := places.get(c.video)) is not None:
+                    edges = clip_edges(index, self.state.known_videos[c.video], place[1] - place[0])
+                    first, last = clips_around(edges, c.start, c.end, CONTEXT_SECONDS)
+                    clips = slice(place[0] + first, place[0] + last)
+                    if vision.level(scores[clips], None if signs is None else signs[clips]) != "weak":
+                        found.add(c)
+        return found
 
     def _with_picture_times(self, asked: SearchRequest, said: Candidate) -> Candidate | None:
         """A spoken moment with the times of the visual span that covers it; None if no such span is at least fair."""
@@ -385,8 +399,6 @@ class LibraryPart:
         if asked.vision is None or curve is None:
             return None
         near = curve.around(said.start, said.end, CONTEXT_SECONDS)
-        if asked.vision.evidence is not None and asked.vision.level_on(near, *near.edges[[0, -1]].tolist()) == "weak":
-            return None  # no clip near the words is better, so no span of them is
         spans = localise(near, asked.options.localiser)
         starts, ends = fit_spans(spans.start, spans.end, video.duration)
         for start, end, peak in zip(starts.tolist(), ends.tolist(), spans.peak.tolist(), strict=True):

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from momentseek.library.catalog import EncoderRow
-from momentseek.library.word_counts import WordCounts
+from momentseek.library.video import VideoCard
+from momentseek.library.word_counts import TextRows, WordCounts
 from momentseek.search.fusion import Candidate
 from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
@@ -24,7 +25,7 @@ from momentseek.search.stream_index import Ids
 from momentseek.search.streams.sounds import SoundMatch
 from momentseek.search.streams.span_search import SearchedVideos, VideoList
 from momentseek.search.streams.speech import MeantCues
-from momentseek.search.streams.timed_text import TextKind, TextMatch
+from momentseek.search.streams.timed_text import TextKind
 from momentseek.search.streams.vision import VisionQuery
 
 Times = dict[int, list[tuple[float, float]]]
@@ -96,50 +97,6 @@ class PartStatistics:
     """Why this part may be outdated; empty if it is current."""
 
 
-class TextRows(NamedTuple):
-    """Texts that contain words of the query, best first; all numbers are in one table, to be sent quickly."""
-
-    table: NDArray[np.float64]
-    """(7, n): id of the text, video, BM25, start, end, time of the frame to show, whether it was transcribed."""
-    texts: list[str]
-
-    @classmethod
-    def join(cls, parts: Sequence[TextRows], limit: int) -> TextRows:
-        """The ``limit`` texts of all parts that match best, best first; ties by video and id."""
-        table = np.concatenate([part.table for part in parts], axis=1)
-        texts = [text for part in parts for text in part.texts]
-        order = np.lexsort((table[0], table[1], -table[2]))[:limit]
-        return cls(table[:, order], [texts[at] for at in order.tolist()])
-
-    @property
-    def videos(self) -> list[int]:
-        """The video of each text."""
-        found: list[int] = self.table[1].astype(np.int64).tolist()
-        return found
-
-    def matches(self) -> list[TextMatch]:
-        """The texts one by one."""
-        id, video, bm25, start, end, at, transcribed = self.table.tolist()
-        columns = (map(int, id), map(int, video), bm25, start, end, at, map(bool, transcribed), self.texts)
-        return [TextMatch(*row) for row in zip(*columns, strict=True)]
-
-
-class PhraseHits(NamedTuple):
-    """Moments in which phrases are said, best first; ``bounded`` has the times of the words if they are known."""
-
-    hits: list[StreamHit]
-    bounded: list[StreamHit]
-
-
-class VideoCard(NamedTuple):
-    """The properties of a video that ranking needs, and the part that has it."""
-
-    id: int
-    duration: float
-    hash: str
-    part: int = 0
-
-
 class VideoCards(NamedTuple):
     """The properties of videos that ranking needs, in columns."""
 
@@ -155,11 +112,13 @@ class FoundMoments:
     searched: SearchedVideos | None = None
     planes: tuple[VideoList, ...] = ()
     """The videos that each plane of a map model lists."""
-    phrases: PhraseHits | None = None
+    phrases: tuple[tuple[StreamHit, StreamHit], ...] = ()
+    """Moments in which phrases are said, best first, and each with the times of the words if they are known."""
     texts: Mapping[TextKind, TextRows] = field(default_factory=dict)
     meant: MeantCues | None = None
     sounds: tuple[SoundMatch, ...] = ()
     cards: VideoCards | None = None
+    """Of all mentioned videos, if they were requested."""
     damaged: bool = False
 
 
@@ -170,18 +129,19 @@ class CardIndex:
         self._answers: list[tuple[int, VideoCards]] = []
         self._known: dict[int, VideoCard] = {}
 
-    def add(self, answers: Mapping[int, FoundMoments]) -> None:
-        """Add the cards of further answers."""
-        self._answers += [(part, answer.cards) for part, answer in answers.items() if answer.cards is not None]
+    def add(self, answers: Mapping[int, VideoCards | None]) -> None:
+        """Add the cards of further answers, by their parts."""
+        self._answers += [(part, cards) for part, cards in answers.items() if cards is not None]
 
     def find(self, ids: Iterable[int]) -> dict[int, VideoCard]:
         """The cards of videos by their ids; those that no part knows are missing."""
         wanted = list(dict.fromkeys(ids))
         if new := [id for id in wanted if id not in self._known]:
             for part, cards in self._answers:
-                for at in np.flatnonzero(np.isin(cards.ids, new)).tolist():
-                    id = int(cards.ids[at])
-                    self._known[id] = VideoCard(id, float(cards.durations[at]), cards.hashes[at], part)
+                places = np.flatnonzero(np.isin(cards.ids, new))
+                hashes = [cards.hashes[at] for at in places.tolist()]
+                columns = cards.ids[places].tolist(), cards.durations[places].tolist(), hashes
+                self._known |= {row[0]: VideoCard(*row, part=part) for row in zip(*columns, strict=True)}
         return {id: self._known[id] for id in wanted if id in self._known}
 
     def by_part(self, ids: Iterable[int]) -> dict[int, list[int]]:

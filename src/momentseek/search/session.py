@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MissingWeightsError
 from momentseek.library.catalog import MAX_SPELLINGS
-from momentseek.library.word_counts import WordCounts
+from momentseek.library.video import VideoCard
+from momentseek.library.word_counts import TextRows, WordCounts
 from momentseek.library.words import content_words
 from momentseek.recognition.encoders.protocol import Understanding
 from momentseek.recognition.exported.reranker import Reranker
@@ -45,16 +46,14 @@ from momentseek.search.requests import (
     PartStatistics,
     Questions,
     SearchRequest,
-    TextRows,
     Times,
-    VideoCard,
     VideoDetails,
 )
 from momentseek.search.rerank import RerankInput, rank_reranked, rerank_videos
 from momentseek.search.state import QueryEncoder
 from momentseek.search.stream_index import SampledIndex
 from momentseek.search.streams.moment_map import bound_videos
-from momentseek.search.streams.name import NameHit, judge_names, name_terms
+from momentseek.search.streams.name import judge_names, name_terms
 from momentseek.search.streams.sounds import AskedSound, asked_sounds, best_sounds, sound_words_in
 from momentseek.search.streams.span_search import PagedSearch, SearchedVideos, VideoList, join_lists, sort_hits
 from momentseek.search.streams.speech import (
@@ -68,11 +67,10 @@ from momentseek.search.streams.speech import (
 from momentseek.search.streams.timed_text import (
     MAX_TEXTS,
     TextKind,
-    TextMatch,
     asked_in_writing,
     judge_texts,
-    rarest_words,
     rarity,
+    word_values,
 )
 from momentseek.search.streams.trained import choose_moments, choose_search, content_key
 from momentseek.search.streams.vision import MAX_VIDEOS, VisionQuery, build_vision_query, query_of_vector
@@ -124,22 +122,6 @@ class SearchedLibrary:
     vision: SampledIndex
     speech: SampledIndex
     encoder: QueryEncoder
-
-
-@dataclass(frozen=True)
-class WordHits:
-    """The hits of the streams of words and sounds, each best first."""
-
-    spoken: Sequence[StreamHit] = ()
-    written: Sequence[StreamHit] = ()
-    sounds: Sequence[StreamHit] = ()
-    described: Sequence[StreamHit] = ()
-
-    @property
-    def candidates(self) -> list[StreamHit]:
-        """The hits that may enter the ranking without a visual hit."""
-        lists = (self.spoken, self.written, self.sounds, self.described)
-        return [hit for hits in lists for hit in hits[:MAX_WORD_CANDIDATES]]
 
 
 class AskedStreams:
@@ -202,6 +184,8 @@ class SearchSession:
         self._library, self._questions, self._now, self._statistics = library, questions, asked.now, statistics
         self._asks = AskedStreams(asked.query, asked.options)
         self._cards = CardIndex()
+        self._one_part = len(questions.parts) == 1
+        """Whether cards are requested when they are needed; several parts send those of all videos they mention."""
         self._answers: Mapping[int, FoundMoments] | None = None
         self._damaged = False
         self.vision_query: VisionQuery | None = None
@@ -237,7 +221,7 @@ class SearchSession:
 
     def _find(self, videos: Mapping[int, Any] | None = None, page: int = 0, depth: int = 0) -> dict[int, FoundMoments]:
         """Request the moments of all parts; those found by words only the first time."""
-        more: dict[str, Any] = {"page": page, "depth": depth}
+        more: dict[str, Any] = {"page": page, "depth": depth, "cards": not self._one_part}
         if self._answers is None:
             self._sounds = self._asked_sounds() if self._asks.sounds else {}
             more |= {
@@ -248,14 +232,19 @@ class SearchSession:
         arguments = {part: {**more, "videos": (videos or {}).get(part)} for part in self._questions.parts}
         answers: dict[int, FoundMoments] = self._ask("find", arguments)
         self._damaged |= any(answer.damaged for answer in answers.values())
-        self._cards.add(answers)
+        self._cards.add({part: answer.cards for part, answer in answers.items()})
         if self._answers is None:
             self._answers = answers
             self._phrases = self._join_phrases()
         return answers
 
     def _known_videos(self, ids: Iterable[int]) -> dict[int, VideoCard]:
-        return self._cards.find(ids)
+        wanted = list(dict.fromkeys(ids))
+        found = self._cards.find(wanted)
+        if self._one_part and (new := [id for id in wanted if id not in found]):
+            self._cards.add(self._ask_all("cards", ids=new))
+            found = self._cards.find(wanted)
+        return found
 
     # ranking
 
@@ -265,8 +254,8 @@ class SearchSession:
         if "vision" in self.options.streams and query.picture_parts and len(self._library.vision.sample):
             self._with_weights(self._search_words, None)
         found = self._find_words()
-        videos = self._known_videos(hit.video for hit in (*self.seen, *found.candidates))
-        candidates = merge_hits(self.seen, found.spoken, videos, found.written, found.sounds, found.described)
+        firsts = [hit for hits in found.values() for hit in hits[:MAX_WORD_CANDIDATES]]
+        candidates = merge_hits(self.seen, found, self._known_videos(hit.video for hit in (*self.seen, *firsts)))
         if query.phrases:
             candidates = [c for c in candidates if "speech" in c.ranks]
         if self._asks.names:
@@ -283,7 +272,7 @@ class SearchSession:
             return []
         self.search_vision(query_of_vector(index, example.vector))
         videos = self._known_videos(hit.video for hit in self.seen)
-        found = merge_hits(self.seen, [], videos)
+        found = merge_hits(self.seen, {}, videos)
         return drop_repeats(self._fuse([c for c in found if not example.is_shown_by(c, videos[c.video])]))
 
     def _fuse(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -297,7 +286,8 @@ class SearchSession:
 
     def _add_names(self, candidates: list[Candidate]) -> None:
         """Add the name stream: a video whose name matches counts for its best moment."""
-        names = self._find_names()
+        found = self._texts("names")
+        names = [] if found is None else judge_names(found, self.query.name_text)
         if not names:
             return
         videos = self._known_videos(name.video for name in names)
@@ -457,8 +447,7 @@ class SearchSession:
         """Kind of text → the words to look for in it, and how often they occur in all parts."""
         out: dict[TextKind, tuple[Sequence[str], WordCounts]] = {}
         for kind, terms in self._asks.words.items():
-            total = self._everywhere(kind)
-            out[kind] = (terms if kind == "names" else rarest_words(terms, total.of(terms)), total)
+            out[kind] = terms, self._everywhere(kind)
         if other := list(dict.fromkeys(word for some in self._spellings().values() for word in some)):
             counts: dict[int, PartStatistics] = self._ask_all("statistics", words={"spellings": other})
             out["spellings"] = (other, WordCounts.total(one.words["spellings"] for one in counts.values()))
@@ -468,37 +457,38 @@ class SearchSession:
         total = self._everywhere(kind)
         return rarity(total.of(self._asks.words[kind]), total.texts)
 
-    def _find_words(self) -> WordHits:
-        """The hits of the streams of words and sounds."""
+    def _find_words(self) -> dict[str, list[StreamHit]]:
+        """The hits of the streams of words and sounds, each best first."""
         if self._answers is None:
             self._find()
         query, answers = self.query, self._answers or {}
-        return WordHits(
-            self._phrases if query.phrases else self._find_speech(),
-            self._judge("lines", self._line_matches(), only_here=bool(query.written), spellings=self._spellings()),
-            best_sounds([match for answer in answers.values() for match in answer.sounds]),
-            self._judge("captions", self._matches("captions"), only_here=bool(query.described)),
-        )
+        return {
+            "speech": self._phrases if query.phrases else self._find_speech(),
+            "text": self._judge("lines", only_here=bool(query.written)),
+            "sound": best_sounds([match for answer in answers.values() for match in answer.sounds]),
+            "described": self._judge("captions", only_here=bool(query.described)),
+        }
 
-    def _judge(self, kind: TextKind, matches: Sequence[TextMatch], **more: Any) -> list[StreamHit]:
-        if kind not in self._asks.words:
+    def _judge(self, kind: TextKind, only_here: bool) -> list[StreamHit]:
+        """The hits of texts of a kind; lines with misspelt words are among those on screen."""
+        found = self._texts(kind)
+        if found is None:
             return []
         terms = self._asks.words[kind]
+        values = found.holds.astype(np.float64)
+        if kind == "lines" and (misspelt := self._texts("spellings")) is not None:
+            found = found.with_others(misspelt)
+            values = word_values(found.texts, terms, self._spellings())
         nowhere = np.array(self._everywhere(kind).of(terms)) == 0
-        return judge_texts(kind, matches, terms, self._weight(kind), nowhere=nowhere, **more)
+        return judge_texts(kind, found, values, self._weight(kind), only_here=only_here, nowhere=nowhere)
 
-    def _matches(self, kind: TextKind) -> list[TextMatch]:
-        """The texts of all parts that match best."""
+    def _texts(self, kind: TextKind) -> TextRows | None:
+        """The texts of all parts that match best; None if none are sought."""
         parts = [answer.texts[kind] for answer in (self._answers or {}).values() if kind in answer.texts]
-        return TextRows.join(parts, MAX_TEXTS[kind]).matches() if parts else []
-
-    def _line_matches(self) -> list[TextMatch]:
-        matches = self._matches("lines")
-        known = {(match.video, match.id) for match in matches}
-        return matches + [match for match in self._matches("spellings") if (match.video, match.id) not in known]
+        return TextRows.join(parts, MAX_TEXTS[kind]) if parts else None
 
     def _find_speech(self) -> list[StreamHit]:
-        hits = self._judge("cues", self._matches("cues"), only_here=bool(self.query.said))
+        hits = self._judge("cues", only_here=bool(self.query.said))
         meant = [answer.meant for answer in (self._answers or {}).values() if answer.meant is not None]
         if meant and self._meaning is not None:
             hits = fuse_hits(hits, meant_hits(MeantCues.join(meant), self._meaning))
@@ -520,14 +510,9 @@ class SearchSession:
 
     def _join_phrases(self) -> list[StreamHit]:
         """The hits of phrases in all parts, best first; the first ones with the times of their words."""
-        found = [answer.phrases for answer in (self._answers or {}).values() if answer.phrases is not None]
-        pairs = [pair for some in found for pair in zip(some.hits, some.bounded, strict=True)]
+        pairs = [pair for answer in (self._answers or {}).values() for pair in answer.phrases]
         pairs.sort(key=lambda pair: (-pair[0].score, pair[0].video, pair[0].start, pair[0].end))
         return [bounded if at < MAX_BOUNDED_HITS else hit for at, (hit, bounded) in enumerate(pairs)]
-
-    def _find_names(self) -> list[NameHit]:
-        """The videos whose names contain words of the query, best first."""
-        return judge_names(self._matches("names"), self.query.name_text)
 
     # showing
 

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from typing import TypeVar
 
 from momentseek.library.catalog import Catalog
 from momentseek.library.cue_vectors import passages
@@ -13,7 +14,7 @@ from momentseek.library.database import SPEECH
 from momentseek.library.encoders import LibraryEncoders
 from momentseek.library.reader import LibraryReader, Snapshot
 from momentseek.library.tracks.sounds import sound_labels
-from momentseek.library.video import Video
+from momentseek.library.video import Video, VideoCard
 from momentseek.library.words import content_words
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.encoders.protocol import Understanding, Vectors
@@ -25,6 +26,7 @@ MAX_REMEMBERED_TRANSCRIPTS = 256
 MAX_KNOWN_VIDEOS = 20_000
 """Largest number of cached catalog entries of videos."""
 
+V = TypeVar("V", VideoCard, Video)
 Encode = Callable[[Sequence[str]], Vectors]
 """Turns texts into vectors, one row each."""
 Evidence = Callable[[Vectors], Vectors]
@@ -115,6 +117,7 @@ class LibraryState:
     vision: StreamIndex
     speech: StreamIndex
     known_videos: dict[int, Video] = field(default_factory=dict)
+    known_cards: dict[int, VideoCard] = field(default_factory=dict)
     _spoken: dict[int, tuple[list[Cue], list[range]]] = field(default_factory=dict)
 
     @classmethod
@@ -146,22 +149,11 @@ class LibraryState:
 
     def videos(self, ids: Iterable[int]) -> dict[int, Video]:
         """Videos by their ids; those that have just been removed are missing."""
-        wanted = list(dict.fromkeys(ids))
-        known = self.known_videos
-        if new := [id for id in wanted if id not in known]:
-            found = {video.id: video for video in self.catalog.videos(new)}
-            if len(known) + len(found) > MAX_KNOWN_VIDEOS:
-                found |= {id: known[id] for id in wanted if id in known}
-                known.clear()
-            known.update(found)
-        return {id: known[id] for id in wanted if id in known}
+        return _look_up(ids, self.known_videos, self.catalog.videos)
 
-    def video_cards(self, ids: Iterable[int]) -> list[tuple[int, float, str]]:
-        """Id, duration and hash of videos, by id; those that have just been removed are missing."""
-        wanted, known = set(ids), self.known_videos
-        new = wanted - known.keys()
-        old = [(id, known[id].duration, known[id].hash) for id in wanted - new]
-        return sorted([*old, *(self.catalog.video_cards(new) if new else ())])
+    def video_cards(self, ids: Iterable[int]) -> dict[int, VideoCard]:
+        """The same as far as ranking and localising need them, which takes a fifth of the time."""
+        return _look_up(ids, self.known_cards, self.catalog.video_cards)
 
     def find_spoken(self, videos: Sequence[int]) -> list[tuple[list[Cue], list[range]]]:
         """What is said in each of some videos: the cues, in the order of their vectors, and the passages."""
@@ -172,3 +164,15 @@ class LibraryState:
             found = self.catalog.own_cues_of(new, SPEECH)
             known.update((id, (cues, passages(cues))) for id, cues in found.items())
         return [known[id] for id in videos]
+
+
+def _look_up(ids: Iterable[int], known: dict[int, V], read: Callable[[list[int]], Iterable[V]]) -> dict[int, V]:
+    """Known or newly read videos by their ids; those that are not in the library are missing."""
+    wanted = list(dict.fromkeys(ids))
+    if new := [id for id in wanted if id not in known]:
+        found = {video.id: video for video in read(new)}
+        if len(known) + len(found) > MAX_KNOWN_VIDEOS:
+            found |= {id: known[id] for id in wanted if id in known}
+            known.clear()
+        known.update(found)
+    return {id: known[id] for id in wanted if id in known}

@@ -186,15 +186,17 @@ class StreamIndex:
         """Read the vectors of videos in large blocks; videos without vectors are left out."""
         ids: list[int] = []
         parts: list[NDArray[np.float16]] = []
+        values = 0
         for id, (segment, at) in self.places(videos).items():
             offsets = self.segments[segment].offsets
             part = self.segments[segment].half[offsets[at] : offsets[at + 1]]
-            if len(part) and sum(map(len, parts)) * part.shape[1] + part.size > BLOCK_VALUES and ids:
+            if values + part.size > BLOCK_VALUES and ids:
                 yield VideoRows.of(ids, parts)
-                ids, parts = [], []
+                ids, parts, values = [], [], 0
             if len(part):
                 ids.append(id)
                 parts.append(part)
+                values += part.size
         if ids:
             yield VideoRows.of(ids, parts)
 

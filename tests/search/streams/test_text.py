@@ -11,6 +11,7 @@ from small_library import OpenLibrary, WordVectors, fill, film, nothing
 from momentseek.library.catalog import Catalog
 from momentseek.library.database import OCR
 from momentseek.library.timed_text import Maker, finish_track
+from momentseek.library.word_counts import TextRows
 from momentseek.media.subtitles.cues import Cue
 from momentseek.recognition.ocr.lines import Box, OcrFrame, OcrLine, merge_lines
 from momentseek.search.display import table
@@ -18,6 +19,7 @@ from momentseek.search.engine import Engine
 from momentseek.search.hit import Results, StreamHit
 from momentseek.search.options import SearchOptions
 from momentseek.search.query import Query
+from momentseek.search.streams.timed_text import join_cues, join_lines, judge_texts
 
 Seen = tuple[float, float, str]
 BOX = Box(0.1, 0.2, 0.5, 0.1)
@@ -137,3 +139,39 @@ def test_a_word_about_the_picture_does_not_hide_what_is_written(tmp_path: Path) 
         assert [hit.name for hit in hits] == ["chrome.mp4"], asked
     assert not _ask(catalog, tmp_path, "a chrome bumper", streams=("text",)), "one word of two is no proof"
     assert not _ask(catalog, tmp_path, 'text:"google maps"', streams=("text",), all=False)
+
+
+def _rows(*texts: tuple[int, float, float, float]) -> TextRows:
+    """Texts by video, BM25, start and end."""
+    video, bm25, start, end = np.array(texts, np.float64).T
+    table = np.stack([np.arange(len(texts)), video, bm25, start, end, (start + end) / 2, np.zeros(len(texts))])
+    return TextRows(table, np.zeros((len(texts), 0), bool), [""] * len(texts))
+
+
+def test_cues_are_joined_with_those_that_follow_closely_and_add_words() -> None:
+    rows = _rows(
+        (1, 3, 0, 2), (1, 1, 3, 5), (1, 2, 6, 8), (1, 1, 12, 14), (2, 1, 0, 1), (2, 1, 16, 17), (2, 1, 2, 15.5)
+    )
+    red, car = [1.0, 0.0], [0.0, 1.0]
+    values = np.array([red, car, red, car, red, car, car])
+    order, begins = join_cues(rows, values)
+    assert order.tolist() == [0, 1, 2, 3, 4, 6, 5]
+    assert begins.tolist() == [0, 2, 3, 4, 5, 6], "the third adds no word, the fourth is late, the last one too long"
+    hits = judge_texts("cues", rows, values, np.array([1.0, 3.0]), only_here=True)
+    assert [(hit.video, hit.start, hit.end, hit.level) for hit in hits[:2]] == [
+        (1, 0.0, 5.0, "strong"), (1, 12.0, 14.0, "fair"),
+    ]  # fmt: skip
+    assert hits[0].score == 4.0 + 3 / 4
+
+
+def test_lines_are_joined_while_they_are_on_screen_together() -> None:
+    rows = _rows((2, 1, 0, 4), (1, 1, 0, 9), (1, 2, 2, 5), (1, 1, 7, 9), (1, 1, 20, 30))
+    red, car = [1.0, 0.0], [0.0, 1.0]
+    values = np.array([red, red, car, car, car])
+    order, begins = join_lines(rows, values)
+    groups = [sorted(group.tolist()) for group in np.split(order, begins[1:])]
+    assert sorted(groups) == [[0], [1, 2], [3], [4]], "the group of the first two ends before the fourth begins"
+    best, *others = judge_texts("lines", rows, values, np.array([1.0, 1.0]), only_here=False)
+    assert (best.video, best.start, best.end, best.level, best.peak) == (1, 2.0, 5.0, "strong", 4.5)
+    assert others == [], "one of two words is weak"
+    assert judge_texts("captions", rows, values, np.ones(2), only_here=True)[0].level == "fair"

@@ -170,10 +170,7 @@ class Curve:
 
     def around(self, start: float, end: float, context: float) -> Curve:
         """The clips from ``context`` seconds before ``start`` to ``context`` seconds after ``end``, at least one."""
-        first = int(np.searchsorted(self.edges, start - context, side="right")) - 1
-        last = int(np.searchsorted(self.edges, end + context, side="left"))
-        first = min(max(first, 0), len(self) - 1)
-        return self.part(first, max(first + 1, min(last, len(self))))
+        return self.part(*clips_around(self.edges, start, end, context))
 
     def inside(self, start: float, end: float) -> NDArray[np.bool_]:
         """Mask of the clips whose middle is in a span; if there is none, the clip that contains the span's middle."""
@@ -189,6 +186,19 @@ class Curve:
         if not len(inside):
             return (start + end) / 2
         return float(self.middles[inside[np.argmax(self.scores[inside])]])
+
+
+def clips_around(edges: FloatArray, start: float, end: float, context: float) -> tuple[int, int]:
+    """The first of the clips within ``context`` seconds of a time, and the one after the last; at least one clip.
+
+    >>> clips_around(np.array([0.0, 1.5, 3.0, 4.5, 6.0]), 3.2, 3.4, 0.5)
+    (1, 3)
+    """
+    count = len(edges) - 1
+    first = int(np.searchsorted(edges, start - context, side="right")) - 1
+    last = int(np.searchsorted(edges, end + context, side="left"))
+    first = min(max(first, 0), count - 1)
+    return first, max(first + 1, min(last, count))
 
 
 @dataclass(frozen=True, eq=False)

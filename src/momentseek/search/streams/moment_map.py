@@ -15,7 +15,7 @@ import numpy as np
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray
-from momentseek.library.video import Video
+from momentseek.library.video import AnyVideo
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.moment_map import MomentMap, MomentScores, combine_cosines, cosines
 from momentseek.search.confidence import SCENE_CLIPS, TOLERATED_SPREADS, Scale
@@ -124,7 +124,7 @@ def tangent(known: MomentMap, match: float, overlap: float) -> tuple[float, floa
     return by_match, by_overlap, here - by_match * match - by_overlap * overlap
 
 
-def score_moments(index: StreamIndex, query: MapQuery, video: Video) -> MomentScores | None:
+def score_moments(index: StreamIndex, query: MapQuery, video: AnyVideo) -> MomentScores | None:
     """Score a video's moments; None if it has no undamaged vectors of moments."""
     known, rows = index.moments, index.span_rows(video.id)
     if known is None or rows is None:

@@ -20,8 +20,8 @@ from momentseek.core.moments.arrays import Positions
 from momentseek.search.hit import StreamHit
 from momentseek.search.stream_index import Ids
 
-MORE_VIDEOS = 32
-"""Number of videos on which spans are sought at a time."""
+MORE_VIDEOS = 44
+"""Number of videos on which spans are sought at a time; most searches need no more."""
 
 
 class VideoList(NamedTuple):

@@ -238,22 +238,23 @@ def fuse_hits(by_word: list[StreamHit], by_meaning: list[StreamHit]) -> list[Str
     If a hit by words overlaps a passage that matches by meaning, the hit by words is kept, with its times and score; a
     weak one, which has few of the words, is replaced by the passage.
     """
-    shares = {u: 1 / (RRF_K + rank) for rank, u in enumerate(by_word, 1)}
-    of_video: dict[int, list[StreamHit]] = {}
-    for u in by_word:
-        of_video.setdefault(u.video, []).append(u)
-    meant: dict[StreamHit, tuple[float, float, float] | None] = {}
+    ranks = {u: rank for rank, u in enumerate(by_word, 1)}
+    hits, shares = list(ranks), {at: 1 / (RRF_K + rank) for at, rank in enumerate(ranks.values())}
+    of_video: dict[int, list[int]] = {}
+    for at, u in enumerate(hits):
+        of_video.setdefault(u.video, []).append(at)
     for rank, other in enumerate(by_meaning, 1):
-        same = [u for u in of_video.get(other.video, ()) if u.start < other.end and other.start < u.end]
-        sure = [u for u in same if u.level != "weak"]
-        shares[other] = max((shares.pop(u, 0.0) for u in same if not sure), default=0.0)
-        for u in sure or [other]:
-            shares[u] += 1 / (RRF_K + rank)
-            meant.setdefault(u, other.meant)
-        if sure:
-            del shares[other]
-    order = sorted(shares, key=lambda u: (-LEVELS.index(u.level), -shares[u], u.video, u.start, u.end))
-    return [u if u.meant == meant.get(u) else u._replace(meant=meant.get(u)) for u in order]
+        near = of_video.get(other.video, ())
+        same = [at for at in near if hits[at].start < other.end and other.start < hits[at].end]
+        sure = [at for at in same if hits[at].level != "weak"]
+        for at in sure:
+            shares[at] += 1 / (RRF_K + rank)
+            hits[at] = hits[at]._replace(meant=hits[at].meant or other.meant)
+        if not sure:
+            shares[len(hits)] = max((shares.pop(at, 0.0) for at in same), default=0.0) + 1 / (RRF_K + rank)
+            hits.append(other)
+    rows = [(-LEVELS.index(hits[at].level), -share, *hits[at][:3], at) for at, share in shares.items()]
+    return [hits[row[-1]] for row in sorted(rows)]
 
 
 # the times of the words of a phrase, if a recogniser transcribed them; more exact than those of cues

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from momentseek.core.moments.arrays import Positions
+from momentseek.library.word_counts import TextRows
 from momentseek.library.words import WordMatcher, plain_words
 from momentseek.search.hit import Level, StreamHit
 
@@ -43,63 +45,54 @@ MAX_CUE_GAP_SECONDS = 2.0
 MAX_UTTERANCE_SECONDS = 15.0
 
 
-class TextMatch(NamedTuple):
-    """A text that contains words of a query: a cue, a line on screen, a caption, or the name of a video."""
-
-    id: int
-    video: int
-    bm25: float
-    start: float
-    end: float
-    at: float
-    """Time in seconds of the frame to show."""
-    transcribed: bool
-    """Whether it is from an automatic transcript."""
-    text: str
-
-
 def judge_texts(
     kind: TextKind,
-    matches: Sequence[TextMatch],
-    terms: Sequence[str],
+    found: TextRows,
+    values: NDArray[np.float64],
     weight: NDArray[np.float64],
     *,
     only_here: bool,
-    spellings: Mapping[str, Sequence[str]] | None = None,
     nowhere: NDArray[np.bool_] | None = None,
 ) -> list[StreamHit]:
     """Turn matching texts of one kind into hits, best first.
 
-    ``weight`` is the weight of each term, ``spellings`` maps a term to its possible misreadings, and ``nowhere`` marks
-    terms that are in no text of the kind: if two others are found together, such a term is probably about the picture.
-    ``only_here`` means that the words were requested for this kind of text (``said:``, ``text:``, ``described:``).
-    Otherwise they may also be about the picture, and weak hits of lines and captions are left out.
+    ``values`` says how well each text has each word of the query (:func:`word_values`), ``weight`` is the weight of
+    each word, and ``nowhere`` marks words that are in no text of the kind: if two others are found together, such a
+    word is probably about the picture. ``only_here`` means that the words were requested for this kind of text
+    (``said:``, ``text:``, ``described:``). Otherwise they may also be about the picture, and weak hits of lines and
+    captions are left out.
     """
-    if not matches:
+    if not found.texts:
         return []
-    values = word_values([match.text for match in matches], terms, spellings or {})
-    groups = (join_cues if kind == "cues" else join_lines)(matches, values)
-    begins = np.cumsum([0, *map(len, groups)])[:-1]
-    best_values = np.maximum.reduceat(values[[at for group in groups for at in group]], begins)
-    gains = (weight * best_values).sum(axis=1).tolist()
-    counts = (best_values == 1).sum(axis=1).tolist()
-    whole = float(weight.sum())
+    order, begins = (join_cues if kind == "cues" else join_lines)(found, values)
+    _, video, bm25, start, end, at, transcribed = found.table[:, order]
+    best_values = np.maximum.reduceat(values[order], begins)
+    gains = (weight * best_values).sum(axis=1)
+    counts = (best_values == 1).sum(axis=1)
     elsewhere = 0.0 if nowhere is None or only_here else (1 - NOWHERE_WEIGHT) * float(weight[nowhere].sum())
-    out = []
-    for group, gain, found in zip(groups, gains, counts, strict=True):
-        some = [matches[i] for i in group]
-        level = word_level(gain / (whole - (elsewhere if found > 1 else 0.0)), found, only_here)
-        bm25 = max(match.bm25 for match in some)
-        score = gain + bm25 / (1 + bm25)  # weight decides, BM25 breaks its ties
-        if kind == "cues":
-            score *= TRANSCRIPT_WEIGHT if some[0].transcribed else 1.0
-            out.append(StreamHit(some[0].video, some[0].start, max(some[0].end, some[-1].end), score, level))
-        elif level != "weak" or only_here:
-            start, end = max(match.start for match in some), min(match.end for match in some)
-            best = some[int(np.argmax((values[group] * weight).sum(axis=1)))]
-            sure = "fair" if kind == "captions" and level == "strong" else level
-            out.append(StreamHit(some[0].video, start, end, score, sure, min(max(best.at, start), end)))
-    return sorted(out, key=lambda hit: (-hit.score, hit.video, hit.start, hit.end))
+    shares = gains / (float(weight.sum()) - np.where(counts > 1, elsewhere, 0.0))
+    levels = [word_level(*pair, only_here) for pair in zip(shares.tolist(), counts.tolist(), strict=True)]
+    best = np.maximum.reduceat(bm25, begins)
+    score = gains + best / (1 + best)  # weight decides, BM25 breaks its ties
+    ends = np.append(begins[1:], len(order))
+    if kind == "cues":
+        score *= np.where(transcribed[begins] > 0, TRANSCRIPT_WEIGHT, 1.0)
+        first, last, peaks = start[begins], np.maximum(end[begins], end[ends - 1]), [None] * len(begins)
+    else:
+        first, last = np.maximum.reduceat(start, begins), np.minimum.reduceat(end, begins)
+        shown = begins.copy()
+        for group in np.flatnonzero(ends - begins > 1).tolist():
+            own = slice(begins[group], ends[group])
+            shown[group] += np.argmax((values[order[own]] * weight).sum(axis=1))
+        peaks = np.minimum(np.maximum(at[shown], first), last).tolist()
+        if kind == "captions":
+            levels = ["fair" if level == "strong" else level for level in levels]
+    owner = video[begins]
+    columns = (owner.astype(np.int64), first, last, score)
+    rows = list(zip(*(column.tolist() for column in columns), levels, peaks, strict=True))
+    ranked = np.lexsort((last, first, owner, -score)).tolist()
+    hits = (StreamHit(*rows[group]) for group in ranked)
+    return [hit for hit in hits if kind == "cues" or only_here or hit.level != "weak"]
 
 
 def word_values(
@@ -107,55 +100,56 @@ def word_values(
 ) -> NDArray[np.float64]:
     """``(texts, terms)``: 1 if a text has a term, less if it has the term with a wrong letter, otherwise 0."""
     values = WordMatcher(texts).matches(terms).astype(np.float64)
-    if any(spellings.values()):
-        held = [set(text.split()) for text in plain_words(texts)]
-        for column, term in enumerate(terms):
-            other = set(spellings.get(term, ()))
-            for row, words in enumerate(held):
-                if other & words:
-                    values[row, column] = max(values[row, column], MISSPELT)
+    held = [set(text.split()) for text in plain_words(texts)]
+    for column, term in enumerate(terms):
+        other = set(spellings.get(term, ()))
+        for row, words in enumerate(held):
+            if other & words:
+                values[row, column] = max(values[row, column], MISSPELT)
     return values
 
 
-def join_cues(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list[list[int]]:
-    """Join cues with those that follow closely and add missing words; returns positions by utterance."""
-    has = values > 0
-    order = sorted(range(len(matches)), key=lambda i: (matches[i].video, matches[i].start, matches[i].end))
-    out: list[list[int]] = []
-    for i in order:
-        if out:
-            first, last = matches[out[-1][0]], matches[out[-1][-1]]
-            if (
-                matches[i].video == last.video
-                and matches[i].start - last.end <= MAX_CUE_GAP_SECONDS
-                and matches[i].end - first.start <= MAX_UTTERANCE_SECONDS
-            ):
-                covered = has[out[-1]].any(axis=0)
-                if (has[i] & ~covered).any() and (covered & ~has[i]).any():
-                    out[-1].append(i)
-                    continue
-        out.append([i])
-    return out
+def join_cues(found: TextRows, values: NDArray[np.float64]) -> tuple[Positions, Positions]:
+    """Join cues with those that follow closely and add missing words.
+
+    Returns their positions, one utterance after another, and where each utterance begins among these.
+    """
+    _, video, _, start, end, _, _ = found.table
+    order = np.lexsort((end, start, video))
+    video, start, end, has = video[order], start[order], end[order], values[order] > 0
+    begins = np.ones(len(order), bool)
+    first, covered = 0, has[0]
+    follows = (np.diff(video) == 0) & (start[1:] - end[:-1] <= MAX_CUE_GAP_SECONDS)
+    for at in (1 + np.flatnonzero(follows)).tolist():
+        if begins[at - 1]:
+            first, covered = at - 1, has[at - 1]
+        adds = (has[at] & ~covered).any() and (covered & ~has[at]).any()
+        if adds and end[at] - start[first] <= MAX_UTTERANCE_SECONDS:
+            begins[at], covered = False, covered | has[at]
+    return order, np.flatnonzero(begins)
 
 
-def join_lines(matches: Sequence[TextMatch], values: NDArray[np.float64]) -> list[list[int]]:
-    """Join lines that are on screen together and add missing words; returns positions by group."""
-    sums = values.sum(axis=1).tolist()
-    order = sorted(range(len(matches)), key=lambda i: (-sums[i], matches[i].video, matches[i].start, i))
-    groups: list[list[int]] = []
-    by_video: dict[int, list[list[int]]] = {}
-    for i in order:
-        for group in by_video.get(matches[i].video, ()):
-            start = max(matches[j].start for j in group)
-            end = min(matches[j].end for j in group)
-            brings = (values[i] > values[group].max(axis=0)).any()
-            if brings and matches[i].start < end and start < matches[i].end:
-                group.append(i)
+def join_lines(found: TextRows, values: NDArray[np.float64]) -> tuple[Positions, Positions]:
+    """Join lines that are on screen together and add missing words; returns the same as :func:`join_cues`."""
+    _, video, _, start, end, _, _ = found.table
+    order = np.lexsort((start, video, -values.sum(axis=1)))
+    place = np.arange(len(order))  # of the first line of each one's group
+    by_video: dict[float, list[list[int]]] = {}
+    _, number, count = np.unique(video[order], return_inverse=True, return_counts=True)
+    for nth in np.flatnonzero(count[number] > 1).tolist():
+        line = order[nth]
+        groups = by_video.setdefault(float(video[line]), [])
+        for group in groups:
+            lines = order[group]
+            brings = (values[line] > values[lines].max(axis=0)).any()
+            if brings and start[line] < end[lines].min() and start[lines].max() < end[line]:
+                place[nth] = group[0]
+                group.append(nth)
                 break
         else:
-            groups.append([i])
-            by_video.setdefault(matches[i].video, []).append(groups[-1])
-    return groups
+            groups.append([nth])
+    joined = np.argsort(place, kind="stable")
+    return order[joined], np.flatnonzero(np.diff(place[joined], prepend=-1))
 
 
 # weights of words

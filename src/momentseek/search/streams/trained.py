@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from momentseek.library.video import Video
+from momentseek.library.video import AnyVideo
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries, BoundaryHead
 from momentseek.recognition.exported.moment_map import MomentScores
 from momentseek.recognition.exported.span_head import SpanHead, SpanQuery
 from momentseek.search.confidence import Scale
-from momentseek.search.fusion import KnownVideo
 from momentseek.search.hit import StreamHit
 from momentseek.search.localise.localiser import LEARNED_LOCALISER, MAX_SPANS, Curve, localise
 from momentseek.search.state import LibraryState
@@ -54,14 +53,14 @@ class HeadSearch(VisionSearch):
 
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The model's score of each video."""
-        found = {id: state.vision.rows(id) for id in state.videos(videos)}
+        found = {id: state.vision.rows(id) for id in state.video_cards(videos)}
         return {id: self._head.match(rows, self.query.vector) for id, rows in found.items() if rows is not None}
 
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
         """The head's spans; their level is judged by the model's score of the whole video."""
         found = []
         for id in videos:
-            curve = build_curve(state.vision, self.query, known) if (known := state.videos([id]).get(id)) else None
+            curve = build_curve(state.vision, self.query, known) if (known := state.video_cards([id]).get(id)) else None
             if curve is None or not isinstance(curve.bounds, Boundaries) or self.query.videos is None:
                 found += super().spans(state, [id])
                 continue
@@ -96,7 +95,7 @@ class CurveSearch(VisionSearch):
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The score of each video's best span."""
         found: dict[int, float] = {}
-        for block in state.vision.read(list(state.videos(videos))):
+        for block in state.vision.read(list(state.video_cards(videos))):
             best = self._curves.best(block.rows, block.offsets)
             state.vision.damaged_videos.update(id for id, z in zip(block.ids, best, strict=True) if np.isnan(z))
             found |= {id: z for id, z in zip(block.ids, best.tolist(), strict=True) if np.isfinite(z)}
@@ -107,7 +106,7 @@ class CurveSearch(VisionSearch):
         return [self._spans_of(state, id) for id in videos]
 
     def _spans_of(self, state: LibraryState, id: int) -> list[StreamHit]:
-        curve = build_curve(state.vision, self.query, known) if (known := state.videos([id]).get(id)) else None
+        curve = build_curve(state.vision, self.query, known) if (known := state.video_cards([id]).get(id)) else None
         if curve is None or self.query.videos is None:
             return []
         spans = localise(curve, self.localiser)
@@ -141,7 +140,7 @@ class HeadBudget:
         self._scores = sorted([*self._scores, *(hit.score for hit in found)], reverse=True)
 
 
-def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> list[StreamHit]:
+def moments_of_video(state: LibraryState, query: VisionQuery, video: AnyVideo) -> list[StreamHit]:
     """The moments of a video that enter the ranking, best first; empty if it has no undamaged vectors."""
     assert query.moments is not None
     curve = build_curve(state.vision, query, video)
@@ -152,7 +151,7 @@ def moments_of_video(state: LibraryState, query: VisionQuery, video: Video) -> l
 
 def choose_moments(
     bounds: Mapping[int, float],
-    videos: Mapping[int, KnownVideo],
+    videos: Mapping[int, AnyVideo],
     find: Callable[[int], list[StreamHit]],
     depth: int,
 ) -> list[StreamHit]:
@@ -185,6 +184,6 @@ def _best_moments(video: int, curve: Curve, moments: MomentScores, usual: Scale)
     return out
 
 
-def content_key(video: KnownVideo) -> str | int:
+def content_key(video: AnyVideo) -> str | int:
     """A key that only copies of a video share."""
     return video.hash or video.id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from momentseek.core.errors import MomentseekError
 from momentseek.core.moments.arrays import FloatArray, Positions
-from momentseek.library.video import Video
+from momentseek.library.video import AnyVideo, VideoCard
 from momentseek.recognition.encoders.protocol import Vectors
 from momentseek.recognition.exported.boundary_head import Boundaries
 from momentseek.recognition.exported.span_head import SpanCurves, SpanHead, SpanQuery
@@ -26,6 +26,8 @@ from momentseek.search.stream_index import SampledIndex, StreamIndex, VideoRows,
 from momentseek.search.streams.moment_map import MapQuery, build_map_query, score_moments
 from momentseek.search.streams.span_search import SpanBudget
 
+ScoredBlock = tuple[VideoRows, NDArray[np.float32]]
+"""The vectors of the clips of videos, and their scores."""
 MAX_VIDEOS = 100
 """Largest number of videos on which spans are sought."""
 MIN_VIDEOS = 8
@@ -288,18 +290,16 @@ class VisionSearch(ABC):
     def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
         """The spans that the localiser proposes on each video, best first."""
         found: dict[int, list[StreamHit]] = {}
-        for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
-            found |= self.block_spans(state, block, scores)
+        known = state.video_cards(videos)  # those that were just removed are missing
+        for block, scores in self.score_clips(state, list(known)):
+            chosen = [known[id] for id in block.ids]
+            spans = propose_spans(state.vision, self.query, self.localiser, chosen, block, scores)
+            found |= span_hits(self.query, block, scores, spans)
         return [found.get(id, []) for id in videos]
 
-    def block_spans(
-        self, state: LibraryState, block: VideoRows, scores: NDArray[np.float32]
-    ) -> dict[int, list[StreamHit]]:
-        """The spans on the videos of a block whose clips have been scored."""
-        known = state.videos(block.ids)
-        chosen = [known[id] for id in block.ids]
-        spans = propose_spans(state.vision, self.query, self.localiser, chosen, block, scores)
-        return span_hits(self.query, block, scores, spans)
+    def score_clips(self, state: LibraryState, videos: Sequence[int]) -> Iterator[ScoredBlock]:
+        """Videos in blocks, with the scores of their clips."""
+        return score_videos(state.vision, self.query, videos)
 
 
 class ClipSearch(VisionSearch):
@@ -307,9 +307,7 @@ class ClipSearch(VisionSearch):
 
     def __init__(self, query: VisionQuery, localiser: str) -> None:
         super().__init__(replace(query, moments=None), localiser)  # not needed, and large
-        self._scored: dict[int, tuple[VideoRows, NDArray[np.float32]]] = {}
-        """Videos whose best clips are known, with the block in which they were scored."""
-        self._found: dict[int, list[StreamHit]] = {}
+        self._scored: list[ScoredBlock] = []
 
     @property
     def probes(self) -> Vectors:
@@ -327,22 +325,18 @@ class ClipSearch(VisionSearch):
     def video_scores(self, state: LibraryState, videos: Sequence[int]) -> dict[int, float]:
         """The score of each video's best clip."""
         found: dict[int, float] = {}
-        for block, scores in score_videos(state.vision, self.query, list(state.videos(videos))):
+        for block, scores in score_videos(state.vision, self.query, videos):
             best = np.maximum.reduceat(scores, block.offsets[:-1])
             found |= zip(block.ids, best.tolist(), strict=True)
             if self.localiser == DEFAULT_LOCALISER:  # others are slow, and get few videos at a time
-                self._scored |= dict.fromkeys(block.ids, (block, scores))
+                self._scored.append((block, scores))
         return found
 
-    def spans(self, state: LibraryState, videos: Sequence[int]) -> list[list[StreamHit]]:
-        """The spans on each video, best first; the default localiser processes all videos of a block at once."""
-        for id in videos:
-            if id in self._scored and id not in self._found:
-                block, scores = self._scored[id]
-                self._found |= {one: [] for one in block.ids} | self.block_spans(state, block, scores)
-        if not self._found.keys() >= set(videos):
-            return super().spans(state, videos)
-        return [self._found[id] for id in videos]
+    def score_clips(self, state: LibraryState, videos: Sequence[int]) -> Iterator[ScoredBlock]:
+        """Videos in blocks, with the scores of their clips, which are cached for the default localiser."""
+        cached = [some for scored in self._scored if (some := part_of_block(*scored, set(videos)))[0].ids]
+        whole = sum(len(block.ids) for block, _ in cached) == len(videos)
+        return iter(cached) if whole else super().score_clips(state, videos)
 
 
 class PageBudget:
@@ -363,7 +357,7 @@ class PageBudget:
         self._weak += sum(hit.level == "weak" for hit in found)
 
 
-def build_curve(index: StreamIndex, query: VisionQuery, video: Video) -> Curve | None:
+def build_curve(index: StreamIndex, query: VisionQuery, video: AnyVideo) -> Curve | None:
     """The query's score on each clip of a video; None if the video has no undamaged vectors in this stream."""
     rows = index.rows(video.id)
     if rows is None or not len(rows):
@@ -404,9 +398,7 @@ def _boundaries(
     return index.head.bounds(curve, index.head.match(rows, query.vector), less)
 
 
-def score_videos(
-    index: StreamIndex, query: VisionQuery, videos: Sequence[int]
-) -> Iterator[tuple[VideoRows, NDArray[np.float32]]]:
+def score_videos(index: StreamIndex, query: VisionQuery, videos: Sequence[int]) -> Iterator[ScoredBlock]:
     """The vectors and scores of the clips of videos, in large blocks; videos with damaged vectors are left out."""
     for block in index.read(videos):
         with np.errstate(invalid="ignore", over="ignore"):
@@ -417,6 +409,17 @@ def score_videos(
             continue
         index.damaged_videos.update(id for id, good in zip(block.ids, whole, strict=True) if not good)
         yield from score_videos(index, query, [id for id, good in zip(block.ids, whole, strict=True) if good])
+
+
+def part_of_block(block: VideoRows, scores: NDArray[np.float32], videos: Container[int]) -> ScoredBlock:
+    """Those of a block's videos that are among some, with the scores of their clips."""
+    chosen = np.array([id in videos for id in block.ids], bool)
+    if chosen.all():
+        return block, scores
+    sizes = np.diff(block.offsets)
+    rows = np.repeat(chosen, sizes)
+    offsets = np.cumsum([0, *sizes[chosen].tolist()])
+    return VideoRows([id for id in block.ids if id in videos], offsets, block.rows[rows]), scores[rows]
 
 
 class BlockSpans(NamedTuple):
@@ -444,7 +447,7 @@ def propose_spans(
     index: StreamIndex,
     query: VisionQuery,
     localiser: str,
-    videos: Sequence[Video],
+    videos: Sequence[VideoCard],
     block: VideoRows,
     scores: NDArray[np.float32],
 ) -> BlockSpans:
@@ -467,7 +470,7 @@ def propose_spans(
 def _default_spans(
     index: StreamIndex,
     query: VisionQuery,
-    videos: Sequence[Video],
+    videos: Sequence[VideoCard],
     block: VideoRows,
     scores: NDArray[np.float32],
     chosen: NDArray[np.bool_],
@@ -534,7 +537,9 @@ def falling(values: FloatArray, groups: Positions) -> FloatArray:
     return result
 
 
-def clip_layouts(index: StreamIndex, videos: Sequence[Video], block: VideoRows, places: Sequence[int]) -> list[Layout]:
+def clip_layouts(
+    index: StreamIndex, videos: Sequence[VideoCard], block: VideoRows, places: Sequence[int]
+) -> list[Layout]:
     """The layouts of some videos, given their positions in a block; cached after the first search."""
     known = index.layouts
     if len(known) + len(places) > MAX_LAYOUTS:
@@ -554,7 +559,7 @@ def clip_layouts(index: StreamIndex, videos: Sequence[Video], block: VideoRows, 
     return [known[block.ids[at]] for at in places]
 
 
-def clip_edges(index: StreamIndex, video: Video, clips: int) -> FloatArray:
+def clip_edges(index: StreamIndex, video: AnyVideo, clips: int) -> FloatArray:
     """The boundaries of a video's clips, in seconds."""
     edges: FloatArray = np.arange(clips + 1, dtype=np.float64) * index.clip_seconds
     if video.duration > edges[-2]:
