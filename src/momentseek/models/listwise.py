@@ -233,7 +233,7 @@ def sample_spans(
     """
     counts, device = mask.sum(1), mask.device
 
-    def drawn(size: int, *, normal: bool = False) -> Tensor:
+    def draw(size: int, *, normal: bool = False) -> Tensor:
         return (torch.randn if normal else torch.rand)(size, generator=rng).to(device)
 
     def nearest(video: Tensor, first: Tensor, last: Tensor) -> Tensor:
@@ -247,10 +247,10 @@ def sample_spans(
     listed = torch.stack([codes // clips**2, codes // clips % clips, codes % clips])
     video, first, last = listed.repeat(1, SHIFTED_COPIES)
     spread = SHIFT * (last - first + 1)
-    shifted = [(edge + spread * drawn(len(edge), normal=True)).round().to(edge.dtype) for edge in (first, last)]
+    shifted = [(edge + spread * draw(len(edge), normal=True)).round().to(edge.dtype) for edge in (first, last)]
     everywhere = torch.arange(len(mask), device=device).repeat_interleave(RANDOM_SPANS)
-    begin = (drawn(len(everywhere)) * counts[everywhere]).long()
-    length = (drawn(len(everywhere)) ** 2 * longest).long()  # short spans more often
+    begin = (draw(len(everywhere)) * counts[everywhere]).long()
+    length = (draw(len(everywhere)) ** 2 * longest).long()  # short spans more often
     others = [nearest(video, *shifted), nearest(everywhere, begin, begin + length)]
     compared = torch.randperm(len(place), generator=rng)[:COMPARED_PAIRS].to(device)
     video, first, last = torch.cat([listed, *others], 1)
