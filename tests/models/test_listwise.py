@@ -187,6 +187,10 @@ def test_no_gradient_is_nan_and_padding_has_none(spans: SpanSample) -> None:
     assert grid.grad is not None
     assert grid.grad.isfinite().all()
     assert not grid.grad[grid.isinf()].any()
+    short = torch.full((1, 5, 2), -torch.inf, requires_grad=True)  # a video shorter than every span
+    span_divergence(short + 0.0, torch.tensor([0]), torch.tensor([0]), 2).sum().backward()
+    assert short.grad is not None
+    assert not short.grad.any()
     scores = torch.zeros(2, len(spans.video), requires_grad=True)
     only = torch.zeros(2, len(spans.video), dtype=torch.bool)
     only[:, spans.place] = True

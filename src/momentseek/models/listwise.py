@@ -224,9 +224,7 @@ class SpanSample:
         return (sums.clamp(min=1e-38).log() + highest)[:, self.video]
 
 
-def sample_spans(
-    pairs: BatchPairs, mask: Tensor, shortest: int, longest: int, rng: torch.Generator | None
-) -> SpanSample:
+def sample_spans(pairs: BatchPairs, mask: Tensor, shortest: int, longest: int, rng: torch.Generator) -> SpanSample:
     """The listed moments of a batch, each as its nearest span, shifted copies of them, and random spans of its videos.
 
     ``mask`` is (videos, clips).
@@ -262,10 +260,12 @@ def span_divergence(grid: Tensor, start: Tensor, end: Tensor, shortest: int) -> 
 
     ``grid`` (n, clips, lengths) has z of every span, and minus infinity past the last clip.
     """
-    there = grid.isfinite().flatten(1)
+    there, nothing = grid.isfinite().flatten(1), torch.finfo(grid.dtype).min  # minus infinity alone would give NaN
     overlap = overlaps(start, end, grid.shape[1], shortest, shortest + grid.shape[2] - 1).flatten(1)
-    goal = (overlap / SPAN_TEMPERATURE).masked_fill(~there, -torch.inf).log_softmax(1).masked_fill(~there, 0.0)
-    own = grid.flatten(1).log_softmax(1).masked_fill(~there, 0.0)
+    goal = (
+        (overlap.to(grid.dtype) / SPAN_TEMPERATURE).masked_fill(~there, nothing).log_softmax(1).masked_fill(~there, 0.0)
+    )
+    own = grid.flatten(1).masked_fill(~there, nothing).log_softmax(1).masked_fill(~there, 0.0)
     return (goal.exp() * there * (goal - own)).sum(1)
 
 

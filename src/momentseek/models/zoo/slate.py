@@ -214,7 +214,7 @@ class Slate(CorpusModel):
             return {"hinge": wrong_video, "span": config.list_span_weight * (divergence * pairs.weight[chosen]).mean()}
         asked = torch.cat([queries[name] for name in POOLINGS], 1)
         scores = asked @ span_vectors(videos["clips"], spans).T
-        scores = scores + queries["lengths"][:, spans.last - spans.first + 1 - config.shortest]
+        scores = scores + queries["lengths"][:, (spans.last - spans.first + 1 - config.shortest).clamp(min=0)]
         if config.per_video:
             scores = scores - spans.video_sums(scores, len(match)) + match[:, spans.video]
         return list_terms(config, spans, scores, divergence, match, epoch)
